@@ -1,0 +1,3 @@
+//! The `coder` command.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The `microcoder` command.
+
+fn main() {}
