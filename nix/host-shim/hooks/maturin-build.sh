@@ -1,0 +1,10 @@
+maturinBuildHook() {
+    runHook preBuild
+    pushd "$buildAndTestSubdir" >/dev/null
+    maturin build --jobs "$NIX_BUILD_CORES" --frozen --target "$rustcTarget" --manylinux off --strip --release ${maturinBuildFlags-}
+    popd >/dev/null
+    mkdir -p dist
+    mv target/wheels/*.whl dist/
+    runHook postBuild
+}
+if [ -z "${buildPhase-}" ]; then buildPhase=maturinBuildHook; fi

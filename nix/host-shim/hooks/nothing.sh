@@ -1,0 +1,1 @@
+# This package has no build hook.

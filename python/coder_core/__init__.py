@@ -1,0 +1,1 @@
+"""Typed Python interface to Microcoder."""

@@ -1,0 +1,3 @@
+# Rust code is formatted
+setup() { need_component rustfmt; }
+run() { cargo fmt --all --check; }
