@@ -42,7 +42,7 @@ impl Limits {
             .into_iter()
             .filter_map(|(resource, value, name)| {
                 value.map(|value| Bound {
-                    resource: resource as u32,
+                    resource: resource as _,
                     soft: value,
                     hard: value,
                     name,
@@ -50,7 +50,7 @@ impl Limits {
             })
             .collect();
         if let Some(seconds) = self.cpu_seconds {
-            let resource = libc::RLIMIT_CPU as u32;
+            let resource = libc::RLIMIT_CPU as _;
             bounds.push(Bound {
                 resource,
                 soft: seconds,

@@ -8,13 +8,16 @@
 use crate::prepared::Prepared;
 use crate::record::{FILE_EXISTS, KILL, Kind, Record, Stage, TERMINATE};
 use libc::{c_int, c_long, c_void, pid_t};
+use std::ffi::CStr;
 use std::os::fd::RawFd;
 use std::ptr;
 
 /// Bytes of stack for the command's process until it becomes the program.
 const STACK: usize = 256 << 10;
-/// How many children one pass can list before it kills them and looks again.
+/// Bytes of the list of children read at once.
 const LISTED: usize = 1024;
+/// How often a program that is open for writing is tried again, 2 ms apart.
+const BUSY_TRIES: u32 = 50;
 
 /// The warden's exit statuses are never shown; its records say all.
 const DONE: c_int = 0;
@@ -103,10 +106,8 @@ unsafe fn close_all_but(kept: &[RawFd], stage: Stage) -> Result<(), Broken> {
         from = descriptor.wrapping_add(1);
     }
     // SAFETY: as above.
-    checked(
-        unsafe { libc::syscall(libc::SYS_close_range, from, u32::MAX, 0) },
-        stage,
-    )?;
+    let rest = unsafe { libc::syscall(libc::SYS_close_range, from, u32::MAX, 0) };
+    checked(rest, stage)?;
     Ok(())
 }
 
@@ -286,12 +287,20 @@ unsafe fn replace(prepared: &Prepared<'_>) -> Broken {
     for candidate in &prepared.candidates {
         // SAFETY: the path and both tables end as the kernel wants them and live until the program replaces us.
         unsafe {
-            libc::execve(
-                candidate.as_ptr(),
-                prepared.arguments.pointer(),
-                prepared.environment.pointer(),
-            );
-            let errno = errno();
+            let mut errno = try_program(prepared, candidate);
+            // A host that has just written the program may have cloned, from another thread, a process that still holds
+            // it open for writing, for the moment until that process closes or replaces itself.
+            for _ in 0..BUSY_TRIES {
+                if errno != libc::ETXTBSY {
+                    break;
+                }
+                let moment = libc::timespec {
+                    tv_sec: 0,
+                    tv_nsec: 2_000_000,
+                };
+                libc::nanosleep(&raw const moment, ptr::null_mut());
+                errno = try_program(prepared, candidate);
+            }
             let missing = errno == libc::ENOENT || errno == libc::ENOTDIR;
             if missing && libc::access(candidate.as_ptr(), libc::F_OK) < 0 {
                 continue;
@@ -307,6 +316,19 @@ unsafe fn replace(prepared: &Prepared<'_>) -> Broken {
         }
     }
     worst
+}
+
+/// Becomes the program, or says why not.
+unsafe fn try_program(prepared: &Prepared<'_>, candidate: &CStr) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        libc::execve(
+            candidate.as_ptr(),
+            prepared.arguments.pointer(),
+            prepared.environment.pointer(),
+        )
+    };
+    errno()
 }
 
 unsafe fn set_bounds(prepared: &Prepared<'_>) -> Result<(), Broken> {

@@ -1,0 +1,136 @@
+//! What a host that runs commands becomes: no larger, no fuller, and with nothing left when it dies.
+//! Each of these measures or kills a whole host, so each has one of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(
+    unsafe_code,
+    reason = "foreign processes are watched, and descriptors leaked, by plain system calls"
+)]
+
+mod common;
+
+use coder_process::*;
+use common::*;
+use rstest::rstest;
+use std::fs;
+use std::thread;
+
+/// The other half of the tests here.
+#[test]
+#[ignore = "run by the other tests, each in a host of its own"]
+fn host() {
+    match part().as_str() {
+        "hold" => hold(false),
+        "hold in a namespace" => hold(true),
+        "flood" => flood(),
+        "crowd" => crowd(),
+        other => panic!("no part {other}"),
+    }
+}
+
+/// Runs for ever, with a daemon.
+fn hold(namespace: bool) {
+    let command = shell("setsid sh -c 'trap \"\" TERM; echo up; exec sleep 1000' & exec sleep 1000");
+    let mut known = None;
+    let outcome = command
+        .confinement(confinement(namespace))
+        .run(&Cancel::never(), &mut |event| {
+            if let Event::Started { warden, command, .. } = event {
+                known = Some((warden, command));
+            } else if let Some((warden, command)) = known {
+                let children = format!("/proc/{command}/task/{command}/children");
+                println!(
+                    "PIDS {warden} {command} {}",
+                    fs::read_to_string(children).unwrap().trim()
+                );
+            }
+            Flow::Continue
+        });
+    panic!("the run ended: {outcome:?}");
+}
+
+#[rstest]
+#[case::no_namespace("hold")]
+#[case::namespace("hold in a namespace")]
+fn a_killed_host_takes_the_tree_with_it(#[case] part: &str) {
+    let mut host = Host::start("host", part);
+    let pids: Vec<Watched> = host
+        .line("PIDS")
+        .split_whitespace()
+        .map(|pid| Watched::open(pid.parse().unwrap()))
+        .collect();
+    assert_eq!(pids.len(), 3, "warden, command and daemon");
+    assert!(pids.iter().all(|pid| !pid.ended_within(0)));
+    host.child.kill().unwrap();
+    host.child.wait().unwrap();
+    assert!(
+        pids.iter().all(|pid| pid.ended_within(60_000)),
+        "something outlived its host"
+    );
+}
+
+/// Report 25: memory must not grow with what a command prints, one endless line included.
+fn flood() {
+    let bytes = std::env::var("CODER_PROCESS_FLOOD_BYTES").map_or(1 << 30, |bytes| bytes.parse().unwrap());
+    let outcome = shell(&format!("head -c {bytes} /dev/zero"))
+        .run(&Cancel::never(), &mut unwatched)
+        .unwrap();
+    let kept = (
+        outcome.stdout.head.len(),
+        outcome.stdout.tail.len(),
+        outcome.stdout.total_bytes,
+    );
+    assert_eq!((outcome.ending, kept), (Ending::Exited(0), (64 << 10, 64 << 10, bytes)));
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    println!("PEAK {}", peak.trim().trim_end_matches(" kB"));
+}
+
+#[test]
+fn memory_is_constant_whatever_a_command_prints() {
+    let mut host = Host::start("host", "flood");
+    let kibibytes: u64 = host.line("PEAK").parse().unwrap();
+    assert!(kibibytes < 32 << 10, "{kibibytes} KiB");
+    host.finish();
+}
+
+/// Many at once, again and again.
+fn crowd() {
+    let descriptors = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let round = || {
+        thread::scope(|scope| {
+            for thread in 0..32 {
+                scope.spawn(move || {
+                    for run in 0..10 {
+                        let status = (thread + run) % 256;
+                        let namespace = run % 5 == 0;
+                        let command = shell(&format!("echo {status}; exit {status}"));
+                        let outcome = command.confinement(confinement(namespace)).capture(100).unwrap();
+                        let expected = format!("{status}\n").into_bytes();
+                        assert_eq!(
+                            (outcome.ending, outcome.tree, outcome.stdout.head),
+                            (Ending::Exited(status), proof(namespace), expected)
+                        );
+                        assert_eq!(
+                            Command::new("/nowhere").capture(0).unwrap_err().code(),
+                            "program_not_found"
+                        );
+                    }
+                });
+            }
+        });
+    };
+    let before = descriptors();
+    round();
+    assert_eq!(descriptors(), before, "descriptors were left open");
+    let pid = std::process::id();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    assert_eq!(children, "", "children were left");
+    println!("CROWD done");
+}
+
+#[test]
+fn many_runs_at_once_leave_nothing_behind() {
+    let mut host = Host::start("host", "crowd");
+    host.line("CROWD");
+    host.finish();
+}
