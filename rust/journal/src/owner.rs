@@ -1,0 +1,179 @@
+//! Owning a task: the right to record what its run does. An owner is whoever holds the lock on `owner-<task>.lock`, and for
+//! as long as it holds it; a process id proves nothing, because ids are used again. What an owner left behind when it went
+//! is closed by `settle`.
+
+use crate::database::{self, Access};
+use crate::directory::Missing;
+use crate::event::Event;
+use crate::store::Store;
+use crate::task::{Status, Task};
+use crate::{Error, Fault};
+use coder_digest::TaskId;
+use rusqlite::Connection;
+use std::fs::{File, TryLockError};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// A look at the lock by somebody else lasts microseconds; waiting this long at least keeps it from being taken for an owner.
+const LEAST_WAIT: Duration = Duration::from_millis(100);
+
+pub(crate) fn lock_name(task: &TaskId) -> String {
+    format!("owner-{task}.lock")
+}
+
+/// Whether a task has a live owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// Somebody holds the lock.
+    Owned,
+    /// Nobody does.
+    Free,
+}
+
+/// The held right to record events of one task. Dropping it, or dying, gives the right up.
+#[derive(Debug)]
+pub struct Owner {
+    store: Store,
+    task: TaskId,
+    watch: Mutex<Watch>,
+    // Closed at exec, so no program this process starts inherits the ownership.
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct Watch {
+    connection: Connection,
+    seen: Option<i64>,
+    requested: bool,
+}
+
+impl Store {
+    /// Takes ownership of `task`, waiting up to `wait` (at least 0.1 s) for its present owner. The task is verified first.
+    ///
+    /// # Errors
+    /// `not_found`, `store_busy` where the owner lives on, `corrupt_store` where the task's records are at fault or it was
+    /// owned before and its lock file is missing, `unsafe_path`, `io`.
+    pub fn own(&self, task: &TaskId, wait: Duration) -> Result<Owner, Error> {
+        if self.shared.writer.is_none() {
+            return Err(Error::ReadOnly {
+                path: self.path().to_owned(),
+            });
+        }
+        let shown = self.show(task)?;
+        let (lock, path) = self.lock_file(&shown)?;
+        database::wait_for(&lock, &path, database::tries_in(wait.max(LEAST_WAIT)))?;
+        if let Some(fault) = self.verify(task)?.first() {
+            return Err(self.corrupt(format!("task {task}: {}", describe(fault))));
+        }
+        let watch = Watch {
+            connection: database::open(&self.shared.directory, Access::Read)?,
+            seen: None,
+            requested: false,
+        };
+        Ok(Owner {
+            store: self.clone(),
+            task: task.clone(),
+            watch: Mutex::new(watch),
+            _lock: lock,
+        })
+    }
+
+    /// Whether `task` has a live owner, by its lock.
+    ///
+    /// # Errors
+    /// `not_found`, `corrupt_store` where the lock file of a task with a run is missing, `io`.
+    pub fn liveness(&self, task: &TaskId) -> Result<Liveness, Error> {
+        let shown = self.show(task)?;
+        let Some(file) = self.shared.directory.file(&lock_name(task), Missing::Refuse)? else {
+            return match shown.was_owned() {
+                true => Err(self.lock_missing(task)),
+                false => Ok(Liveness::Free),
+            };
+        };
+        // Shared, so that any number of lookers do not take each other for an owner.
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Liveness::Free),
+            Err(TryLockError::WouldBlock) => Ok(Liveness::Owned),
+            Err(TryLockError::Error(source)) => {
+                Err(Error::io("lock", &self.shared.directory.join(&lock_name(task)), source))
+            }
+        }
+    }
+
+    fn lock_file(&self, task: &Task) -> Result<(File, PathBuf), Error> {
+        let name = lock_name(&task.task_id);
+        let path = self.shared.directory.join(&name);
+        if let Some(file) = self.shared.directory.file(&name, Missing::Refuse)? {
+            return Ok((file, path));
+        }
+        if task.was_owned() {
+            return Err(self.lock_missing(&task.task_id));
+        }
+        let file = self.shared.directory.file(&name, Missing::Create)?;
+        // The name is durable before the first event that says the task was owned.
+        self.shared.directory.sync()?;
+        file.map(|file| (file, path.clone()))
+            .ok_or_else(|| Error::io("open", &path, std::io::ErrorKind::NotFound.into()))
+    }
+
+    fn lock_missing(&self, task: &TaskId) -> Error {
+        let path = self.shared.directory.join(&lock_name(task));
+        Error::corrupt(&path, "it is missing, though the task was owned; it is never made anew")
+    }
+}
+
+fn describe(fault: &Fault) -> String {
+    serde_json::to_string(fault).unwrap_or_else(|_| "a fault".to_owned())
+}
+
+impl Owner {
+    /// The task owned.
+    pub fn task(&self) -> &TaskId {
+        &self.task
+    }
+
+    /// The store it is in.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Records `event` and returns the task it makes, once that is durable. With `expected_revision`, only at exactly that
+    /// revision.
+    ///
+    /// # Errors
+    /// `invalid_transition` naming the rule, `revision_mismatch`, `workspace_busy` naming the task that holds the tree,
+    /// `unsafe_path` where store and workspace overlap, `limit_exceeded`, `disk_full`, `store_busy`, `reopen_required`, `io`.
+    pub fn record(&self, event: &Event, expected_revision: Option<u64>) -> Result<Task, Error> {
+        self.store.event(&self.task, event, expected_revision)
+    }
+
+    /// Whether the run was asked to stop. Costs microseconds while nobody writes to the store: SQLite's data version is
+    /// looked at, and the task only after it changed.
+    ///
+    /// # Errors
+    /// `corrupt_store`, `io`.
+    pub fn cancellation_requested(&self) -> Result<bool, Error> {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before the status, so that a commit between the two is seen the next time.
+        let version: i64 = self.store.query(&watch.connection, "look for changes", |connection| {
+            connection
+                .prepare_cached("PRAGMA data_version")?
+                .query_row([], |row| row.get(0))
+        })?;
+        if watch.seen != Some(version) {
+            let status: String = self.store.query(&watch.connection, "read the status", |connection| {
+                connection
+                    .prepare_cached("SELECT status FROM tasks WHERE task_id = ?1")?
+                    .query_row([self.task.as_str()], |row| row.get(0))
+            })?;
+            watch.requested = status == Status::CancelRequested.as_str();
+            watch.seen = Some(version);
+        }
+        Ok(watch.requested)
+    }
+}
+
+#[cfg(test)]
+#[path = "owner_tests.rs"]
+mod tests;

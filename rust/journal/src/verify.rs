@@ -1,0 +1,242 @@
+//! Replays a task from its records and compares: the chain of digests, the receipts given out, and the state kept for quick
+//! reading must all be what the records make. Reports every fault it finds and repairs none.
+
+use crate::Error;
+use crate::command::Command;
+use crate::event::Event;
+use crate::record::{Body, Stored};
+use crate::store::{Current, Store};
+use crate::task::{Receipt, Rules, Task, apply_command};
+use crate::transition::apply_event;
+use coder_digest::{Digest, TaskId};
+use rusqlite::Connection;
+use serde::Serialize;
+
+/// Something in the records of a task that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "fault", rename_all = "snake_case")]
+pub enum Fault {
+    /// A record is missing, or there twice.
+    Gap {
+        /// The sequence that should come.
+        expected: u64,
+        /// The one that came.
+        found: u64,
+    },
+    /// A record does not name the one before it.
+    Chain {
+        /// Which record.
+        sequence: u64,
+    },
+    /// A record's digest is not that of its content.
+    Digest {
+        /// Which record.
+        sequence: u64,
+    },
+    /// A record's text cannot be read.
+    Unreadable {
+        /// Which record.
+        sequence: u64,
+    },
+    /// The rules do not allow the record at its place.
+    Refused {
+        /// Which record.
+        sequence: u64,
+        /// The refusal's code.
+        code: &'static str,
+    },
+    /// The rules version of a record is not known here: written by a newer program.
+    Rules {
+        /// Which record.
+        sequence: u64,
+        /// The version.
+        found: u32,
+    },
+    /// A receipt is not what its command made.
+    Receipt {
+        /// Which record.
+        sequence: u64,
+    },
+    /// The kept state, or one of its columns, is not what the records make.
+    State,
+    /// The kept end of the chain is not its last record.
+    End,
+    /// A task that was owned has no lock file.
+    LockMissing,
+    /// The tables of the database cannot be read.
+    Tables {
+        /// What SQLite says.
+        reason: String,
+    },
+}
+
+impl Store {
+    /// The faults of `task`, none where all is as it must be. Reads one consistent state and blocks no writer.
+    ///
+    /// # Errors
+    /// `not_found`, `io`, `disk_full`.
+    pub fn verify(&self, task: &TaskId) -> Result<Vec<Fault>, Error> {
+        let reader = self.reader();
+        let transaction = reader
+            .unchecked_transaction()
+            .map_err(|source| self.database_error("begin to read", source))?;
+        match self.verify_on(&transaction, task) {
+            Err(Error::CorruptStore { reason, .. }) => Ok(vec![Fault::Tables { reason }]),
+            other => other,
+        }
+    }
+
+    /// The faults of the database's own structure and of every task.
+    ///
+    /// # Errors
+    /// As [`Store::verify`]; `corrupt_store` where not even the list of tasks can be read.
+    pub fn verify_all(&self) -> Result<Vec<(Option<TaskId>, Fault)>, Error> {
+        let answers: Vec<String> = self.query(&self.reader(), "check the tables", |connection| {
+            connection
+                .prepare("PRAGMA integrity_check(20)")?
+                .query_map([], |row| row.get(0))?
+                .collect()
+        })?;
+        let mut faults: Vec<_> = answers
+            .into_iter()
+            .filter(|answer| answer != "ok")
+            .map(|reason| (None, Fault::Tables { reason }))
+            .collect();
+        for summary in self.list()? {
+            let task = summary.task_id;
+            faults.extend(self.verify(&task)?.into_iter().map(|fault| (Some(task.clone()), fault)));
+        }
+        Ok(faults)
+    }
+
+    fn verify_on(&self, connection: &Connection, task: &TaskId) -> Result<Vec<Fault>, Error> {
+        let kept = self.required(connection, task)?;
+        let records = self.query(connection, "read the history", |connection| Stored::all(connection, task))?;
+        let mut faults = Vec::new();
+        let mut end = End::default();
+        for record in &records {
+            replay(task, record, &mut end, &mut faults);
+        }
+        if (end.sequence, end.digest, end.events, end.bytes)
+            != (kept.sequence, Some(kept.digest), kept.events, kept.bytes)
+        {
+            faults.push(Fault::End);
+        }
+        // After a record that could not be replayed, every later state differs; one fault for one cause.
+        let replayed = !end.broken;
+        if replayed && (end.task.as_ref() != Some(&kept.task) || !self.columns_match(connection, &kept)?) {
+            faults.push(Fault::State);
+        }
+        if kept.task.was_owned() && !self.shared.directory.check_name(&crate::owner::lock_name(task))? {
+            faults.push(Fault::LockMissing);
+        }
+        Ok(faults)
+    }
+
+    fn columns_match(&self, connection: &Connection, kept: &Current) -> Result<bool, Error> {
+        let task = &kept.task;
+        self.query(connection, "read the task", |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT 1 FROM tasks WHERE task_id = ?1 AND revision = ?2 AND title = ?3 AND turn = ?4
+                     AND status = ?5 AND execution = ?6 AND checks = ?7 AND tree = ?8 AND reserved = ?9",
+                )?
+                .exists(rusqlite::params![
+                    task.task_id.as_str(),
+                    task.revision,
+                    task.intent.title,
+                    task.turn(),
+                    task.status.as_str(),
+                    task.execution.as_str(),
+                    task.checks.as_str(),
+                    task.intent.workspace.path,
+                    task.reserves_tree()
+                ])
+        })
+    }
+}
+
+#[derive(Default)]
+struct End {
+    task: Option<Task>,
+    sequence: u64,
+    digest: Option<Digest>,
+    events: u64,
+    bytes: u64,
+    broken: bool,
+}
+
+fn replay(task: &TaskId, record: &Stored, end: &mut End, faults: &mut Vec<Fault>) {
+    let sequence = record.sequence;
+    if sequence != end.sequence + 1 {
+        faults.push(Fault::Gap {
+            expected: end.sequence + 1,
+            found: sequence,
+        });
+    }
+    if record.previous != end.digest {
+        faults.push(Fault::Chain { sequence });
+    }
+    if record.digest != record.chain_digest(task) {
+        faults.push(Fault::Digest { sequence });
+    }
+    end.sequence = sequence;
+    end.digest = Some(record.digest);
+    end.bytes += record.body.bytes();
+    end.events += u64::from(matches!(record.body, Body::Event { .. }));
+    if end.broken {
+        return;
+    }
+    match step(end.task.as_ref(), task, record) {
+        Ok((next, fault)) => {
+            end.task = Some(next);
+            faults.extend(fault);
+        }
+        Err(fault) => {
+            end.broken = true;
+            faults.push(fault);
+        }
+    }
+}
+
+fn step(before: Option<&Task>, task: &TaskId, record: &Stored) -> Result<(Task, Option<Fault>), Fault> {
+    let sequence = record.sequence;
+    let rules = Rules::from_number(record.rules).ok_or(Fault::Rules {
+        sequence,
+        found: record.rules,
+    })?;
+    let refused = |error: Error| Fault::Refused {
+        sequence,
+        code: error.code(),
+    };
+    let unreadable = Fault::Unreadable { sequence };
+    match &record.body {
+        Body::Command {
+            command_id,
+            request,
+            request_digest,
+            receipt,
+        } => {
+            let command = Command::parse(request.as_bytes()).map_err(refused)?;
+            if command.task_id != *task || command.command_id.as_str() != command_id {
+                return Err(unreadable);
+            }
+            let next = apply_command(rules, before, &command).map_err(refused)?;
+            let digest = Digest::of(request.as_bytes());
+            let expected = Receipt::after(&next, &command.command_id, digest, sequence);
+            let given = serde_json::from_str::<Receipt>(receipt).ok();
+            let wrong = given.as_ref() != Some(&expected) || *request_digest != digest;
+            Ok((next, wrong.then_some(Fault::Receipt { sequence })))
+        }
+        Body::Event { epoch, event } => {
+            let event: Event = serde_json::from_str(event).map_err(|_| unreadable.clone())?;
+            let before = before.ok_or(unreadable)?;
+            let next = apply_event(rules, before, *epoch, &event).map_err(refused)?;
+            Ok((next, None))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;
