@@ -1,4 +1,4 @@
-# The package set: each tool is a folder of links to the host's own program, each build hook a script beside this file, and a
+# The package set: each tool is a folder of scripts that start the host's own programs, each build hook a script beside this file, and a
 # derivation runs the phases that nixpkgs' stdenv would run.
 { lib, system }:
 let
@@ -49,19 +49,22 @@ let
     }
     // (arguments.passthru or { });
 
-  # Links to the named programs of the host. A program that is missing fails the build that needs it, by name.
+  # The named programs of the host, each by a script and not a link: an interpreter finds its packages by the path it is called by.
+  # A program that is missing fails the build that needs it, by name.
   fromHost =
     pname: programs:
     mkDerivation {
       inherit pname programs;
       version = "host";
       hostPath = host.path;
+      SHELL = host.bash;
       dontUnpack = true;
       buildPhase = ''
         mkdir -p $out/bin
         for program in $programs; do
           found=$(PATH=$hostPath command -v "$program") || { echo "this host has no $program" >&2; exit 1; }
-          ln -s "$found" "$out/bin/$program"
+          printf '#!%s\nexec "%s" "$@"\n' "$SHELL" "$found" > "$out/bin/$program"
+          chmod +x "$out/bin/$program"
         done
       '';
       installPhase = ":";

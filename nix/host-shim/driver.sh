@@ -20,7 +20,8 @@ runPhase() {
 }
 
 export HOME=/homeless-shelter TMPDIR=$NIX_BUILD_TOP
-export NIX_BUILD_CORES=$(nproc)
+NIX_BUILD_CORES=$(nproc)
+export NIX_BUILD_CORES
 cd "$NIX_BUILD_TOP"
 
 for input in $nativeBuildInputs; do

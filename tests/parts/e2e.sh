@@ -1,7 +1,7 @@
 # what a person does at the command line, from outside
 setup() {
     need_cargo
-    [ -x tests/e2e/run ] || missing "tests/e2e/run"
+    tests/e2e/fetch
 }
 run() {
     cargo build --release --locked --package coder-cli

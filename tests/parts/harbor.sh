@@ -17,5 +17,5 @@ run() {
     rm "$trajectory"
 
     export MICROCODER_HARBOR_PYTHON=$harbor_python
-    cargo test --package coder-trace --locked -- --quiet harbor
+    cargo test --package coder-trace --test harbor --locked -- --quiet
 }

@@ -17,7 +17,7 @@ copy_of_the_tracked_files() {
     git ls-files -z | while IFS= read -r -d '' file; do if [ -e "$file" ]; then printf '%s\0' "$file"; fi; done |
         tar --null --files-from - --create --file - | tar --extract --file - --directory "$into"
     (
-        cd "$into"
+        cd "$into" || exit
         export GIT_AUTHOR_DATE=2026-01-01T00:00:00Z GIT_COMMITTER_DATE=2026-01-01T00:00:00Z
         git init --quiet --initial-branch main
         git add --all --force

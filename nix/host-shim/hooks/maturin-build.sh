@@ -1,8 +1,9 @@
 maturinBuildHook() {
     runHook preBuild
-    pushd "$buildAndTestSubdir" >/dev/null
-    maturin build --jobs "$NIX_BUILD_CORES" --frozen --target "$rustcTarget" --manylinux off --strip --release ${maturinBuildFlags-}
-    popd >/dev/null
+    (
+        cd "$buildAndTestSubdir"
+        maturin build --jobs "$NIX_BUILD_CORES" --frozen --target "$rustcTarget" --manylinux off --strip --release ${maturinBuildFlags-}
+    )
     mkdir -p dist
     mv target/wheels/*.whl dist/
     runHook postBuild
