@@ -1,7 +1,7 @@
 maturinBuildHook() {
     runHook preBuild
     (
-        cd "$buildAndTestSubdir"
+        cd "$buildAndTestSubdir" || exit
         maturin build --jobs "$NIX_BUILD_CORES" --frozen --target "$rustcTarget" --manylinux off --strip --release ${maturinBuildFlags-}
     )
     mkdir -p dist
