@@ -9,48 +9,53 @@ It knows no model and no repository, and it does not choose what to answer: the 
 
 import argparse
 import json
-import os
-import sys
 import tempfile
+from collections.abc import Iterator
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 SCHEMA = "openagents.microcoder.script.v1"
 WIRES = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 # Small and odd, so that a piece of the stream ends in the middle of a line, of an escape and of a character.
 PIECE_BYTES = 61
 
+Json = dict[str, Any]
+# The name of an event, where the format has one, and its data.
+Events = Iterator[tuple[str | None, Json | str]]
 
-class Broken(Exception):
+
+class BrokenError(Exception):
     """What the request or its prompt should have been and was not."""
 
 
-def text_of(content):
+def text_of(content: str | list[Json]) -> str:
     """The text of a message's content, which is a string or a list of parts."""
     if isinstance(content, str):
         return content
     return "".join(part["text"] for part in content)
 
 
-def prompt_of(wire, body):
+def prompt_of(wire: str, body: Json) -> str:
     """The one user message's text: the repository profile sends no conversation."""
     messages = body["messages"] if wire == "chat" else body["input"]
     if isinstance(messages, str):
         return messages
     users = [message for message in messages if message["role"] == "user"]
     if len(users) != 1 or messages[-1] is not users[0]:
-        raise Broken("the request holds one user message, and it is the last")
+        raise BrokenError("the request holds one user message, and it is the last")
     return text_of(users[0]["content"])
 
 
-def schema_name(wire, body):
+def schema_name(wire: str, body: Json) -> object:
     """The name of the JSON schema that the reply is asked to have."""
     if wire == "chat":
         return body.get("response_format", {}).get("json_schema", {}).get("name")
     return body.get("text", {}).get("format", {}).get("name")
 
 
-def unmet(expectation, step, prompt, new_text):
+def unmet(expectation: Json, step: int, prompt: str, new_text: str) -> str | None:
     """What is wrong with `prompt`, or what is new in it, by one `expect` entry, or None."""
     ((kind, wanted),) = expectation.items()
     if kind == "prompt_contains":
@@ -67,7 +72,7 @@ def unmet(expectation, step, prompt, new_text):
 class Conversation:
     """The turns, how far they have come, and what was wrong on the way."""
 
-    def __init__(self, options):
+    def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         script = json.loads(Path(options.conversation).read_text(encoding="utf-8"))
         if script["schema"] != SCHEMA:
@@ -75,43 +80,43 @@ class Conversation:
         self.turns = script["turns"]
         self.served = 0
         self.previous = ""
-        self.failures = []
+        self.failures: list[str] = []
         self.report()
 
-    def report(self):
+    def report(self) -> None:
         """Replaces the report by one which is true now."""
         path = Path(self.options.report)
         value = {"turns": len(self.turns), "served": self.served, "failures": self.failures}
         with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
             json.dump(value, file)
-        os.replace(file.name, path)
+        Path(file.name).replace(path)
 
-    def answer(self, path, headers, raw):
-        """The events of the next turn's reply, or `Broken`."""
+    def answer(self, path: str, headers: Message, raw: bytes) -> Events:
+        """The events of the next turn's reply, or `BrokenError`."""
         wire = self.options.wire
         if path != WIRES[wire]:
-            raise Broken(f"the request goes to {WIRES[wire]} and not to {path}")
+            raise BrokenError(f"the request goes to {WIRES[wire]} and not to {path}")
         if headers.get("authorization") != f"Bearer {self.options.key}":
-            raise Broken("the request carries the key of the named variable as a bearer token")
+            raise BrokenError("the request carries the key of the named variable as a bearer token")
         body = json.loads(raw)
         for key, wanted in (("stream", True), ("model", self.options.model)):
             if body.get(key) != wanted:
-                raise Broken(f"{key} is {wanted!r} and not {body.get(key)!r}")
+                raise BrokenError(f"{key} is {wanted!r} and not {body.get(key)!r}")
         if schema_name(wire, body) != "next_action":
-            raise Broken("the reply is asked to have the JSON schema next_action")
+            raise BrokenError("the reply is asked to have the JSON schema next_action")
         if self.options.key.encode() in raw:
-            raise Broken("the key is in the header alone")
+            raise BrokenError("the key is in the header alone")
         if self.served == len(self.turns):
-            raise Broken(f"the conversation has {len(self.turns)} turns and all are served")
+            raise BrokenError(f"the conversation has {len(self.turns)} turns and all are served")
         turn = self.turns[self.served]
         step = self.served + 1
         prompt = prompt_of(wire, body)
         if not prompt.startswith(self.previous):
-            raise Broken(f"the prompt of step {step} begins with the whole prompt of step {step - 1}")
+            raise BrokenError(f"the prompt of step {step} begins with the whole prompt of step {step - 1}")
         for expectation in turn.get("expect", []):
             fault = unmet(expectation, step, prompt, prompt[len(self.previous) :])
             if fault:
-                raise Broken(f"turn {step}: {fault}")
+                raise BrokenError(f"turn {step}: {fault}")
         usage = (len(prompt) // 4, len(self.previous) // 4)
         self.previous = prompt
         self.served = step
@@ -120,20 +125,20 @@ class Conversation:
         return EVENTS[wire](self.options.model, step, text, usage)
 
 
-def halves(text):
+def pieces(text: str) -> list[str]:
     """The text in pieces, as a model writes it."""
     return [text[start : start + 40] for start in range(0, len(text), 40)]
 
 
-def chat_events(model, step, text, usage):
+def chat_events(model: str, step: int, text: str, usage: tuple[int, int]) -> Events:
     """Chat Completions: deltas, a finish reason, the usage, the end mark."""
     base = {"id": f"chatcmpl-{step}", "object": "chat.completion.chunk", "created": 0, "model": model}
 
-    def chunk(delta, finish=None):
+    def chunk(delta: Json, finish: str | None = None) -> Json:
         return base | {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
     yield None, chunk({"role": "assistant", "content": ""})
-    for piece in halves(text):
+    for piece in pieces(text):
         yield None, chunk({"content": piece})
     yield None, chunk({}, "stop")
     counts = {
@@ -147,7 +152,7 @@ def chat_events(model, step, text, usage):
     yield None, "[DONE]"
 
 
-def responses_events(model, step, text, usage):
+def responses_events(model: str, step: int, text: str, usage: tuple[int, int]) -> Events:
     """Responses: the item as it grows, the item whole, the response with its usage."""
     identity = {"id": f"resp_{step}", "object": "response", "created_at": 0, "model": model}
     item = {"id": f"msg_{step}", "type": "message", "role": "assistant"}
@@ -163,7 +168,7 @@ def responses_events(model, step, text, usage):
     yield "response.created", {"response": identity | {"status": "in_progress", "output": []}}
     started = item | {"status": "in_progress", "content": []}
     yield "response.output_item.added", {"output_index": 0, "item": started}
-    for piece in halves(text):
+    for piece in pieces(text):
         yield "response.output_text.delta", where | {"delta": piece}
     yield "response.output_text.done", where | {"text": text}
     yield "response.output_item.done", {"output_index": 0, "item": whole}
@@ -173,14 +178,15 @@ def responses_events(model, step, text, usage):
 EVENTS = {"chat": chat_events, "responses": responses_events}
 
 
-def lines(events):
+def lines(events: Events) -> bytes:
     """The events as the bytes of a server-sent event stream."""
     parts = []
     for name, data in events:
         if name:
-            data = {"type": name} | data
             parts.append(f"event: {name}\n")
-        parts.append(f"data: {data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)}\n\n")
+        if not isinstance(data, str):
+            data = json.dumps({"type": name} | data if name else data, ensure_ascii=False)
+        parts.append(f"data: {data}\n\n")
     return "".join(parts).encode()
 
 
@@ -188,14 +194,14 @@ class Handler(BaseHTTPRequestHandler):
     """One request, one turn."""
 
     protocol_version = "HTTP/1.1"
-    conversation = None
+    conversation: Conversation
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         """Answers a generation request."""
         raw = self.rfile.read(int(self.headers["content-length"]))
         try:
             stream = lines(self.conversation.answer(self.path, self.headers, raw))
-        except (Broken, KeyError, TypeError, ValueError) as error:
+        except (BrokenError, KeyError, TypeError, ValueError) as error:
             self.conversation.failures.append(f"{type(error).__name__}: {error}")
             self.conversation.report()
             self.reject(str(error))
@@ -213,15 +219,15 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.conversation.report()
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         """The list of models, which some clients ask for."""
         self.send(200, {"object": "list", "data": [{"id": self.conversation.options.model, "object": "model"}]})
 
-    def reject(self, message):
+    def reject(self, message: str) -> None:
         """An error in the form that OpenAI-compatible servers use."""
         self.send(400, {"error": {"message": message, "type": "invalid_request_error", "code": "expectation"}})
 
-    def send(self, status, value):
+    def send(self, status: int, value: Json) -> None:
         """A JSON answer."""
         raw = json.dumps(value).encode()
         self.send_response(status)
@@ -230,11 +236,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(raw)
 
-    def log_message(self, format, *arguments):
+    def log_message(self, *_: object) -> None:
         """Nothing: what matters is in the report."""
 
 
-def main():
+def main() -> None:
     """Serves until it is ended; the report says how far it came."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--conversation", required=True, help="the conversation's JSON file")
@@ -253,4 +259,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
