@@ -94,8 +94,8 @@ pub struct Outcome {
     pub steps: u32,
     /// The tokens that were reported, over all generations.
     pub tokens: Tokens,
-    /// How many generations did not report both their prompt's and their reply's tokens, so that `tokens` is a subtotal.
-    pub uncounted_generations: u32,
+    /// How many requests may have used tokens that nobody reported; unless 0, `tokens` is a subtotal.
+    pub uncounted_attempts: u32,
     /// Generations and judgments together.
     pub cost: Cost,
     /// The last thing the model said to the user.

@@ -86,6 +86,8 @@ pub struct GeneratedRecord {
     pub cost: Cost,
     /// How many requests were sent.
     pub attempts: u32,
+    /// How many of them may have used tokens that nobody reported.
+    pub uncounted_attempts: u32,
 }
 
 /// A command as an observer sees it.

@@ -71,6 +71,8 @@ pub struct Generated {
     pub cost: Cost,
     /// How many requests were sent.
     pub attempts: u32,
+    /// How many of them may have used tokens that nobody reported, so that `tokens` is a subtotal.
+    pub uncounted_attempts: u32,
 }
 
 /// Answers prompts.

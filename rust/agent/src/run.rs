@@ -90,7 +90,7 @@ pub fn run(task: &Task<'_>, limits: &Limits, parts: Parts<'_>) -> Result<Outcome
         notes: Vec::new(),
         messages: Vec::new(),
         tokens: Tokens::UNKNOWN,
-        uncounted_generations: 0,
+        uncounted_attempts: 0,
         cost: Cost::FREE,
         reply: None,
     };
@@ -123,7 +123,7 @@ struct Run<'l, 'p> {
     /// Taken from the environment and not yet shown.
     messages: Vec<String>,
     tokens: Tokens,
-    uncounted_generations: u32,
+    uncounted_attempts: u32,
     cost: Cost,
     reply: Option<String>,
 }
@@ -261,9 +261,7 @@ impl Run<'_, '_> {
     fn take_generated(&mut self, step: u32, generated: Generated) -> Result<Answer, Ending> {
         self.tokens = self.tokens.plus(generated.tokens);
         self.cost = self.cost.plus(generated.cost);
-        if !generated.tokens.is_complete() {
-            self.uncounted_generations += 1;
-        }
+        self.uncounted_attempts = self.uncounted_attempts.saturating_add(generated.uncounted_attempts);
         let mut record = GeneratedRecord {
             action: None,
             failure: None,
@@ -272,6 +270,7 @@ impl Run<'_, '_> {
             tokens: generated.tokens,
             cost: generated.cost,
             attempts: generated.attempts,
+            uncounted_attempts: generated.uncounted_attempts,
         };
         let answer = match generated.reply {
             Ok(text) => match parse_action(&text) {
@@ -517,7 +516,7 @@ impl Run<'_, '_> {
             ending,
             steps: self.begun,
             tokens: self.tokens,
-            uncounted_generations: self.uncounted_generations,
+            uncounted_attempts: self.uncounted_attempts,
             cost: self.cost,
             reply: self.reply.take(),
         };

@@ -1,0 +1,144 @@
+//! The record of requests: what is said of each one before it is sent and after it is over. The keeper is the host's; it
+//! never sees a header or a key.
+
+use coder_agent::{CapacityRefusal, HostFault, Tokens};
+use coder_digest::Digest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What sends the request; also the name of the effect in a host's evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptKind {
+    /// An HTTP request to an OpenAI-compatible endpoint.
+    OpenaiRequest,
+    /// A turn of a recorded conversation.
+    ScriptedRequest,
+}
+
+impl AttemptKind {
+    /// The name, as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenaiRequest => "openai_request",
+            Self::ScriptedRequest => "scripted_request",
+        }
+    }
+}
+
+/// A request about to be sent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AttemptRequest<'a> {
+    /// What sends it.
+    pub kind: AttemptKind,
+    /// The step it belongs to.
+    pub step: u32,
+    /// Which request of this generation it is, from 1.
+    pub number: u32,
+    /// Where it goes: the exact URL, or [`crate::SCRIPT_ENDPOINT`].
+    pub endpoint: &'a str,
+    /// The model asked for.
+    pub model: &'a str,
+    /// The reasoning effort asked for.
+    pub effort: Option<&'a str>,
+    /// The digest of `body`.
+    pub body_digest: Digest,
+    /// The exact body: JSON text.
+    pub body: &'a str,
+    /// The prompt inside the body.
+    #[serde(skip)]
+    pub prompt: &'a str,
+    /// How many bytes of `prompt` the request of the step before had sent already; lets a keeper retain what is new.
+    #[serde(skip)]
+    pub previous_bytes: usize,
+}
+
+/// Why a request gave no usable reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptErrorKind {
+    /// The run was stopped while it was in flight.
+    Cancelled,
+    /// No connection.
+    Connect,
+    /// Nothing came for the idle time.
+    IdleTimeout,
+    /// It was not over in the total time.
+    TotalTimeout,
+    /// The connection broke, or the stream ended before its end mark.
+    Broken,
+    /// The response is larger than allowed.
+    TooLarge,
+    /// The server redirects, which is not followed.
+    Redirect,
+    /// A usage or rate limit.
+    Capacity,
+    /// The server refuses the response format.
+    FormatRefused,
+    /// Another error status, or an error inside the stream.
+    Status,
+    /// The response is not what the protocol says.
+    Malformed,
+    /// The reply was cut by the server (a length limit, a content filter).
+    Incomplete,
+    /// The model declined.
+    Declined,
+    /// The response names another model than the one asked for, or none.
+    WrongModel,
+    /// A recorded conversation expected another request, has no more turns, or says the turn fails.
+    Script,
+}
+
+/// What went wrong with a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptError {
+    /// Which kind of fault.
+    pub kind: AttemptErrorKind,
+    /// One sentence, the server's own words shortened.
+    pub message: String,
+    /// The limit, for [`AttemptErrorKind::Capacity`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityRefusal>,
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptResponse {
+    /// What sent it.
+    pub kind: AttemptKind,
+    /// The step it belongs to.
+    pub step: u32,
+    /// Which request of this generation it was, from 1.
+    pub number: u32,
+    /// The HTTP status, if one came.
+    pub status: Option<u16>,
+    /// The model, as the response names it.
+    pub served_model: Option<String>,
+    /// The response's own identifier.
+    pub response_id: Option<String>,
+    /// The reply's text, as far as it came.
+    pub text: String,
+    /// The native output items, parsed, as far as they came.
+    pub items: Vec<Value>,
+    /// The tokens reported.
+    pub tokens: Tokens,
+    /// How many bytes of body came.
+    pub body_bytes: u64,
+    /// What went wrong; `None` for a usable reply.
+    pub error: Option<AttemptError>,
+}
+
+/// Keeps the record of requests.
+pub trait Attempts {
+    /// Retains the intent to send a request.
+    ///
+    /// # Errors
+    /// [`HostFault`] when it is not retained; the request is then not sent.
+    fn request(&mut self, request: &AttemptRequest<'_>) -> Result<(), HostFault>;
+
+    /// Retains what came back.
+    ///
+    /// # Errors
+    /// [`HostFault`] when it is not retained; the reply is then not acted on.
+    fn response(&mut self, response: &AttemptResponse) -> Result<(), HostFault>;
+}

@@ -1,0 +1,188 @@
+//! The Chat Completions protocol: its body, its stream of deltas, its whole response. Knows nothing of HTTP.
+
+use crate::attempts::AttemptErrorKind;
+use crate::received::{End, Received, count, counted};
+use crate::refusal::{Failing, stream_error};
+use coder_agent::{GenerationRequest, Tokens};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// Below the endpoint.
+pub(crate) const PATH: &str = "chat/completions";
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Format<'a>>,
+    stream: bool,
+    stream_options: Options,
+    messages: [Message<'a>; 2],
+}
+
+#[derive(Serialize)]
+struct Options {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Format<'a> {
+    r#type: &'static str,
+    json_schema: Schema<'a>,
+}
+
+#[derive(Serialize)]
+struct Schema<'a> {
+    name: &'a str,
+    strict: bool,
+    schema: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: &'a str,
+}
+
+/// The body. `schema` is left out where the server refuses it.
+pub(crate) fn body(
+    request: &GenerationRequest<'_>,
+    model: &str,
+    effort: Option<&str>,
+    schema: Option<&RawValue>,
+) -> Result<String, serde_json::Error> {
+    serde_json::to_string(&Body {
+        model,
+        reasoning_effort: effort,
+        response_format: schema.map(|schema| Format {
+            r#type: "json_schema",
+            json_schema: Schema {
+                name: request.schema.name,
+                strict: true,
+                schema,
+            },
+        }),
+        stream: true,
+        stream_options: Options { include_usage: true },
+        messages: [
+            Message {
+                role: "system",
+                content: request.system,
+            },
+            Message {
+                role: "user",
+                content: request.prompt,
+            },
+        ],
+    })
+}
+
+/// Reads one response.
+#[derive(Debug, Default)]
+pub(crate) struct Chat {
+    reasoning: String,
+    refusal: String,
+    finish: Option<String>,
+}
+
+impl Chat {
+    /// Takes the data of one event.
+    pub(crate) fn event(&mut self, data: &str, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
+        if data.trim() == "[DONE]" {
+            received.end = End::Complete;
+            return;
+        }
+        match serde_json::from_str::<Value>(data) {
+            Ok(chunk) => self.take(&chunk, "delta", admitted, failing, received),
+            Err(error) => received.fail_with(
+                AttemptErrorKind::Malformed,
+                format!("an event of the stream is no JSON: {error}"),
+            ),
+        }
+    }
+
+    /// Takes a response that did not stream.
+    pub(crate) fn whole(&mut self, response: &Value, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
+        self.take(response, "message", admitted, failing, received);
+        received.end = End::Complete;
+        if response.pointer("/choices/0").is_none() {
+            received.fail_with(AttemptErrorKind::Malformed, "the response has no choices");
+        }
+    }
+
+    fn take(&mut self, chunk: &Value, part: &str, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
+        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
+            received.fail(stream_error(error, failing));
+            return;
+        }
+        received.name_model(chunk.get("model").and_then(Value::as_str), admitted);
+        if received.response_id.is_none() {
+            received.response_id = chunk.get("id").and_then(Value::as_str).map(str::to_owned);
+        }
+        if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
+            received.tokens = counted(Tokens {
+                input: count(usage, "/prompt_tokens"),
+                cached: count(usage, "/prompt_tokens_details/cached_tokens"),
+                output: count(usage, "/completion_tokens"),
+                reasoning: count(usage, "/completion_tokens_details/reasoning_tokens"),
+            });
+        }
+        let Some(choice) = chunk.pointer("/choices/0") else {
+            return;
+        };
+        // One reply is asked for; another choice in its stream is not part of it.
+        if choice.get("index").and_then(Value::as_u64).unwrap_or(0) != 0 {
+            return;
+        }
+        let words = |name: &str| {
+            choice
+                .pointer(&format!("/{part}/{name}"))
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        received.text.push_str(words("content"));
+        self.refusal.push_str(words("refusal"));
+        self.reasoning.push_str(words("reasoning_content"));
+        self.reasoning.push_str(words("reasoning"));
+        if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str) {
+            self.finish = Some(finish.to_owned());
+        }
+    }
+
+    /// Closes the response once no more will come.
+    pub(crate) fn finish(self, received: &mut Received) {
+        let mut item = json!({ "type": "message", "role": "assistant", "content": &received.text });
+        if let Some(fields) = item.as_object_mut() {
+            for (name, text) in [("reasoning", &self.reasoning), ("refusal", &self.refusal)] {
+                if !text.is_empty() {
+                    fields.insert(name.to_owned(), text.as_str().into());
+                }
+            }
+            if let Some(finish) = &self.finish {
+                fields.insert("finish_reason".to_owned(), finish.as_str().into());
+            }
+        }
+        if received.end == End::Complete || self.finish.is_some() || !received.text.is_empty() {
+            received.items.push(item);
+        }
+        match self.finish.as_deref() {
+            Some("stop") => received.end = End::Complete,
+            Some(reason @ ("length" | "content_filter")) => received.fail_with(
+                AttemptErrorKind::Incomplete,
+                format!("the server ended the reply early: {reason}"),
+            ),
+            // Names of other servers ("eos", "end_turn"); the reply itself shows whether it is whole.
+            Some(_) => received.end = End::Complete,
+            None => {}
+        }
+        if !self.refusal.is_empty() {
+            received.fail_with(
+                AttemptErrorKind::Declined,
+                format!("the model declined: {}", self.refusal),
+            );
+        }
+    }
+}
