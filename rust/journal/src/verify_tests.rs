@@ -1,1 +1,89 @@
 use super::*;
+use crate::fixtures::World;
+use rstest::rstest;
+use rusqlite::Connection;
+
+/// A finished task whose tables were changed behind the store's back, with the guards taken off.
+fn tampered(statement: &str) -> Vec<Fault> {
+    let world = World::new();
+    let task = world.finished("t");
+    world.finished("u");
+    let raw = Connection::open(world.path().join("journal.db")).unwrap();
+    raw.execute_batch(
+        "DROP TRIGGER commands_stay; DROP TRIGGER commands_last; DROP TRIGGER events_stay; DROP TRIGGER events_last;
+         PRAGMA ignore_check_constraints = ON;",
+    )
+    .unwrap();
+    raw.execute_batch(statement).unwrap();
+    assert_eq!(world.store.verify(&crate::fixtures::id("u")).unwrap(), []);
+    world.store.verify(&task).unwrap()
+}
+
+#[test]
+fn an_untouched_task_has_no_fault() {
+    assert_eq!(tampered("SELECT 1"), []);
+}
+
+// Report 21: a bad record in the middle is a named corruption, never skipped in silence.
+#[rstest]
+#[case::removed(
+    "DELETE FROM events WHERE task_id = 't' AND sequence = 3",
+    vec![Fault::Gap { expected: 3, found: 4 }, Fault::Chain { sequence: 4 }, Fault::End, Fault::State]
+)]
+#[case::last_removed("DELETE FROM events WHERE task_id = 't' AND sequence = 4", vec![Fault::End, Fault::State])]
+#[case::first_removed(
+    "DELETE FROM commands WHERE task_id = 't'",
+    vec![
+        Fault::Gap { expected: 1, found: 2 },
+        Fault::Chain { sequence: 2 },
+        Fault::Unreadable { sequence: 2 },
+        Fault::End,
+    ]
+)]
+#[case::renumbered(
+    "UPDATE events SET sequence = 5 WHERE task_id = 't' AND sequence = 4",
+    vec![Fault::Gap { expected: 4, found: 5 }, Fault::Digest { sequence: 5 }, Fault::End]
+)]
+#[case::edited(
+    "UPDATE events SET event = replace(event, '\"exit_code\":0', '\"exit_code\":1') WHERE task_id = 't' AND sequence = 4",
+    vec![Fault::Digest { sequence: 4 }, Fault::State]
+)]
+#[case::time("UPDATE events SET at = at + 1 WHERE task_id = 't' AND sequence = 2", vec![Fault::Digest { sequence: 2 }])]
+#[case::garbled(
+    "UPDATE events SET event = char(0, 0) WHERE task_id = 't' AND sequence = 4",
+    vec![Fault::Digest { sequence: 4 }, Fault::Unreadable { sequence: 4 }, Fault::End]
+)]
+#[case::not_allowed(
+    "UPDATE events SET epoch = 2 WHERE task_id = 't' AND sequence = 3",
+    vec![Fault::Digest { sequence: 3 }, Fault::Refused { sequence: 3, code: "invalid_transition" }]
+)]
+#[case::receipt(
+    "UPDATE commands SET receipt = replace(receipt, 'queued', 'running') WHERE task_id = 't'",
+    vec![Fault::Digest { sequence: 1 }, Fault::Receipt { sequence: 1 }, Fault::End]
+)]
+#[case::newer_rules(
+    "UPDATE events SET rules = 9 WHERE task_id = 't' AND sequence = 4",
+    vec![Fault::Digest { sequence: 4 }, Fault::Rules { sequence: 4, found: 9 }]
+)]
+#[case::state(
+    "UPDATE tasks SET state = replace(state, '\"exit_code\":0', '\"exit_code\":1') WHERE task_id = 't'",
+    vec![Fault::State]
+)]
+#[case::column("UPDATE tasks SET reserved = 1 WHERE task_id = 't'", vec![Fault::State])]
+#[case::end("UPDATE tasks SET digest = zeroblob(32) WHERE task_id = 't'", vec![Fault::End])]
+#[case::unreadable_state(
+    "UPDATE tasks SET state = '' WHERE task_id = 't'",
+    vec![Fault::Tables { reason: "task t cannot be read".into() }]
+)]
+fn each_tampering_shows(#[case] statement: &str, #[case] faults: Vec<Fault>) {
+    assert_eq!(tampered(statement), faults);
+}
+
+#[test]
+fn a_missing_lock_file_shows() {
+    let world = World::new();
+    let task = world.finished("t");
+    std::fs::remove_file(world.path().join("owner-t.lock")).unwrap();
+    assert_eq!(world.store.verify(&task).unwrap(), [Fault::LockMissing]);
+    assert_eq!(world.store.verify_all().unwrap(), [(Some(task), Fault::LockMissing)]);
+}
