@@ -1,19 +1,29 @@
-//! What one supervised run of a program that does nothing costs, bare and without a confinement.
+//! What one supervised run of a program that does nothing costs, beside the standard library's unsupervised one.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use coder_process::{Command, Ending};
 use criterion::{Criterion, criterion_group, criterion_main};
 
-fn spawn(criterion: &mut Criterion) {
+fn supervised(criterion: &mut Criterion) {
     let command = Command::new("/bin/true");
-    criterion.bench_function("run true", |bencher| {
+    criterion.bench_function("supervised true", |bencher| {
         bencher.iter(|| assert_eq!(command.capture(0).unwrap().ending, Ending::Exited(0)));
+    });
+}
+
+#[expect(clippy::disallowed_methods, reason = "the thing compared with")]
+fn unsupervised(criterion: &mut Criterion) {
+    criterion.bench_function("unsupervised true", |bencher| {
+        bencher.iter(|| {
+            let output = std::process::Command::new("/bin/true").env_clear().output().unwrap();
+            assert!(output.status.success());
+        });
     });
 }
 
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(50);
-    targets = spawn
+    targets = supervised, unsupervised
 }
 criterion_main!(benches);

@@ -1,5 +1,6 @@
 //! What a host that runs commands becomes: no larger, no fuller, and with nothing left when it dies.
 //! Each of these measures or kills a whole host, so each has one of its own.
+#![allow(clippy::print_stdout, reason = "a host tells its test what it has seen")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(
     unsafe_code,
