@@ -7,7 +7,7 @@ use crate::record::{FILE_EXISTS, Record, Stage};
 use crate::system::{self, Blocked};
 use crate::{Command, Error, Pid, warden};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -60,8 +60,7 @@ fn clone(prepared: &Prepared<'_>) -> io::Result<(Pid, OwnedFd)> {
     if pid < 0 {
         return Err(error);
     }
-    // SAFETY: the kernel has just made the pidfd; nobody else owns it.
-    let process = unsafe { OwnedFd::from_raw_fd(process) };
+    let process = system::owned(process.into())?;
     Ok((Pid(pid as i32), process))
 }
 

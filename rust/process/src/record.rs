@@ -49,15 +49,15 @@ impl Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Kind {
-    /// Sent by the command's own process, whose number the kernel adds.
+    /// Sent by the command's own process in a pid namespace, so that the kernel adds its number as the host sees it.
     Here = 1,
     /// A stage failed: `stage`, `act`, `errno`.
     Failed,
-    /// The program runs: `layers`.
+    /// The program runs: `layers`, and `process` as the warden sees it.
     Started,
-    /// The command's process was reaped: `status`, `signal`, memory and times.
+    /// The command's process was reaped: `status`, `signal`, memory and times; and whether `clear`.
     Ended,
-    /// No descendant is left.
+    /// No descendant is left. Only sent if that was not so when the command's process was reaped.
     Clear,
 }
 
@@ -71,6 +71,8 @@ pub(crate) struct Record {
     pub(crate) errno: i32,
     pub(crate) status: i32,
     pub(crate) signal: i32,
+    pub(crate) process: i32,
+    pub(crate) clear: u32,
     pub(crate) layers: u64,
     pub(crate) peak_kibibytes: u64,
     pub(crate) floor_kibibytes: u64,

@@ -185,7 +185,11 @@ impl Supervisor<'_> {
             } else if record.is(Kind::Started) {
                 self.layers = Some(record.layers);
                 let warden = self.launched.warden;
-                let command = self.here.unwrap_or(warden);
+                let command = match (self.here, self.launched.namespace) {
+                    (Some(here), _) => here,
+                    (None, true) => warden,
+                    (None, false) => Pid(record.process),
+                };
                 if observer(Event::Started {
                     warden,
                     command,
@@ -196,7 +200,8 @@ impl Supervisor<'_> {
                 }
             } else if record.is(Kind::Ended) {
                 self.ended = Some(record);
-                self.kill();
+                self.clear = record.clear != 0;
+                self.settle();
             } else if record.is(Kind::Clear) {
                 self.clear = true;
             }
@@ -236,13 +241,17 @@ impl Supervisor<'_> {
         self.phase = Phase::Terminating(after(self.command.grace));
     }
 
-    /// Asks for the end of everything now, and starts the time to settle.
+    /// Asks for the end of everything now.
     fn kill(&mut self) {
-        if matches!(self.phase, Phase::Killing(_)) {
-            return;
-        }
         self.launched.channel.request(KILL);
-        self.phase = Phase::Killing(after(self.command.settle));
+        self.settle();
+    }
+
+    /// Starts the time to settle, once.
+    fn settle(&mut self) {
+        if !matches!(self.phase, Phase::Killing(_)) {
+            self.phase = Phase::Killing(after(self.command.settle));
+        }
     }
 
     /// Whether the time to settle is over.

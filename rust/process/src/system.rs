@@ -14,7 +14,8 @@ fn checked(result: i64) -> io::Result<i64> {
     }
 }
 
-fn owned(result: i64) -> io::Result<OwnedFd> {
+/// Takes a descriptor that the kernel has just made for us.
+pub(crate) fn owned(result: i64) -> io::Result<OwnedFd> {
     let descriptor = checked(result)? as RawFd;
     // SAFETY: the caller passes what a call just returned as a new descriptor, so nobody else owns it.
     above_standard(unsafe { OwnedFd::from_raw_fd(descriptor) })

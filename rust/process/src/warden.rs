@@ -185,6 +185,7 @@ unsafe fn start<'a>(prepared: &'a Prepared<'a>) -> Result<Watch, Broken> {
         )?;
         let mut record = Record::new(Kind::Started);
         record.layers = entered | layers;
+        record.process = command;
         send(prepared.socket, &record);
         Ok(Watch {
             socket: prepared.socket,
@@ -195,6 +196,7 @@ unsafe fn start<'a>(prepared: &'a Prepared<'a>) -> Result<Watch, Broken> {
             floor: usage.ru_maxrss.cast_unsigned(),
             sent: 0,
             alive: true,
+            untold: None,
         })
     }
 }
@@ -243,7 +245,9 @@ extern "C" fn become_program(argument: *mut c_void) -> c_int {
 unsafe fn execute(prepared: &Prepared<'_>, layers: &mut u64) -> Broken {
     // SAFETY: plain system calls with pointers into memory that lives until the program replaces it.
     unsafe {
-        send(prepared.socket, &Record::new(Kind::Here));
+        if prepared.has_pid_namespace() {
+            send(prepared.socket, &Record::new(Kind::Here));
+        }
         if libc::setpgid(0, 0) < 0 {
             return broken(Stage::Group);
         }
@@ -368,6 +372,8 @@ struct Watch {
     /// The last signal sent to the command.
     sent: c_int,
     alive: bool,
+    /// The command's end, until the host was told.
+    untold: Option<Record>,
 }
 
 /// What waiting for children came to.
@@ -422,8 +428,15 @@ impl Watch {
                     break;
                 }
             }
-            if self.end() == Children::None {
-                send(self.socket, &Record::new(Kind::Clear));
+            let clear = self.end() == Children::None;
+            match self.untold.take() {
+                // The usual case, told in one record: each wakes the host.
+                Some(mut record) => {
+                    record.clear = clear.into();
+                    send(self.socket, &record);
+                }
+                None if clear => send(self.socket, &Record::new(Kind::Clear)),
+                None => {}
             }
         }
     }
@@ -433,16 +446,20 @@ impl Watch {
         // SAFETY: `kill(-1)` is sent only as pid 1 of our own namespace, where it reaches our descendants alone.
         unsafe {
             loop {
+                if self.reap(libc::WNOHANG) == Children::None {
+                    return Children::None;
+                }
                 let found = if self.namespace {
                     libc::kill(-1, libc::SIGKILL) == 0
                 } else {
                     self.kill_children()
                 };
-                if self.reap(libc::WNOHANG) == Children::None {
-                    return Children::None;
-                }
                 if !found {
                     return Children::Left;
+                }
+                // What follows may take long, and the host's patience begins with the command's end.
+                if let Some(record) = self.untold.take() {
+                    send(self.socket, &record);
                 }
                 // One end at least is coming; whoever loses its parent by it becomes our child first.
                 self.reap_one(0);
@@ -497,7 +514,8 @@ impl Watch {
         }
     }
 
-    /// Reaps one child: its number, 0 if none has ended, `None` if there is none. Tells the host of the command's end.
+    /// Reaps one child: its number, 0 if none has ended, `None` if there is none. Notes the command's
+    /// end.
     unsafe fn reap_one(&mut self, options: c_int) -> Option<pid_t> {
         // SAFETY: the kernel writes the status and usage, which live here; every child is ours to reap.
         unsafe {
@@ -515,7 +533,7 @@ impl Watch {
                 record.peak_kibibytes = usage.ru_maxrss.cast_unsigned();
                 record.floor_kibibytes = self.floor;
                 record.cpu_microseconds = microseconds(usage.ru_utime).wrapping_add(microseconds(usage.ru_stime));
-                send(self.socket, &record);
+                self.untold = Some(record);
             }
             Some(reaped)
         }
