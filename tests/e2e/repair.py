@@ -27,6 +27,8 @@ KEY_VARIABLE = "REPAIR_TEST_KEY"
 MODEL = "recorded/repairer"
 PROVIDERS = ("scripted", "chat", "responses")
 COMMAND_SECONDS = 600
+# Where a command finds its programs under each access.
+SEARCH_PATHS = {"boundary": "/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin", "toolchains": os.environ["PATH"]}
 
 
 class FoundError(Exception):
@@ -128,11 +130,15 @@ class Project:
         self.revision: str = described["revision"]
         self.prompt: str = described["prompt"]
         self.access: str = described["access"]
+        self.tools: list[str] = described["tools"]
         self.changed: list[str] = described["changed"]
         self.rejects_with: str = described["judge"]["rejects_the_original_with"]
 
     def clone(self, world: World) -> Path:
         """A person's checkout of it."""
+        for tool in self.tools:
+            found = shutil.which(tool, path=SEARCH_PATHS[self.access])
+            check(found is not None, f"{tool} is needed in one of {SEARCH_PATHS[self.access]}")
         checkout = world.root / "checkout"
         world.succeed("git", "clone", "--quiet", "--no-hardlinks", self.cache / "repository", checkout)
         check(world.git(checkout, "rev-parse", "HEAD").strip() == self.revision, "the clone is at the pinned revision")
