@@ -18,6 +18,9 @@
 //! # Ok::<(), coder_process::Error>(())
 //! ```
 //!
+//! A start costs about 0.3 ms more than an unsupervised one, and grows with the host's private memory, whose page tables
+//! the warden's clone copies: some 50 µs for each MiB.
+//!
 //! What this crate does not do: it decides nothing about what a command may touch (that is the confinement's), reads no
 //! environment (a command starts with none), and keeps no output but the windows asked for. Without a pid namespace a
 //! command that may signal its warden can kill it; the outcome then says [`Tree::Unknown`]. Linux 5.11 or later;

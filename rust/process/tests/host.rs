@@ -13,6 +13,7 @@ use coder_process::*;
 use common::*;
 use rstest::rstest;
 use std::fs;
+use std::io::Write;
 use std::thread;
 
 /// The other half of the tests here.
@@ -24,6 +25,9 @@ fn host() {
         "hold in a namespace" => hold(true),
         "flood" => flood(),
         "crowd" => crowd(),
+        "inherit" => inherit(),
+        "no streams" => no_streams(),
+        "guard" => guard(),
         other => panic!("no part {other}"),
     }
 }
@@ -134,4 +138,72 @@ fn many_runs_at_once_leave_nothing_behind() {
     let mut host = Host::start("host", "crowd");
     host.line("CROWD");
     host.finish();
+}
+
+/// Hands its own streams on.
+fn inherit() {
+    let command = shell("read line; echo INHERITED $line; echo hidden >&2");
+    let command = command
+        .stdin(Stdin::Inherit)
+        .stdout(Output::Inherit)
+        .stderr(Output::Null);
+    let outcome = command.run(&Cancel::never(), &mut unwatched).unwrap();
+    assert_eq!(
+        (outcome.ending, outcome.stdout),
+        (Ending::Exited(0), Captured::default())
+    );
+}
+
+#[test]
+fn inherited_streams_are_the_hosts_own() {
+    let mut host = Host::start("host", "inherit");
+    let mut stdin = host.child.stdin.take().unwrap();
+    stdin.write_all(b"and read\n").unwrap();
+    assert_eq!(host.line("INHERITED"), "and read");
+    host.finish();
+}
+
+/// A host without standard streams, as a service may be: the numbers 0 to 2 then come to descriptors of ours.
+fn no_streams() {
+    // SAFETY: plain calls on this process's own descriptors; nothing else runs in it meanwhile.
+    let saved = unsafe { libc::fcntl(1, libc::F_DUPFD_CLOEXEC, 10) };
+    // SAFETY: as above.
+    (0..3).for_each(|descriptor| assert_eq!(unsafe { libc::close(descriptor) }, 0));
+    let captured = shell("cat; echo error >&2")
+        .stdin(Stdin::Bytes(b"in\n".to_vec()))
+        .capture(100);
+    let inherited = shell("cat; echo nowhere")
+        .stdin(Stdin::Inherit)
+        .stdout(Output::Inherit)
+        .capture(100);
+    // SAFETY: as above.
+    (0..3).for_each(|descriptor| assert_eq!(unsafe { libc::dup2(saved, descriptor) }, descriptor));
+    let captured = captured.unwrap();
+    assert_eq!(
+        (captured.stdout.head, captured.stderr.head),
+        (b"in\n".to_vec(), b"error\n".to_vec())
+    );
+    assert_eq!(inherited.unwrap().ending, Ending::Exited(0));
+}
+
+#[test]
+fn a_host_without_standard_streams_runs_commands_all_the_same() {
+    Host::start("host", "no streams").finish();
+}
+
+/// As an ordinary user whom nothing but the guard keeps from the warden's memory.
+fn guard() {
+    // SAFETY: plain calls that change this process only; one that is not root is such a user already.
+    unsafe {
+        libc::setresuid(65534, 65534, 65534);
+        libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0);
+    }
+    let script = "cat /proc/$PPID/environ > /dev/null 2>&1 && echo open; cat /proc/$$/environ > /dev/null && echo own";
+    let outcome = shell(script).capture(100).unwrap();
+    assert_eq!(outcome.stdout.head, b"own\n");
+}
+
+#[test]
+fn a_command_cannot_look_into_its_warden_which_is_a_copy_of_the_host() {
+    Host::start("host", "guard").finish();
 }

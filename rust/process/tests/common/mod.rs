@@ -123,6 +123,7 @@ impl Host {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
             .env(PART, part)
+            .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn()
             .unwrap();
