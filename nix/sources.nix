@@ -33,6 +33,9 @@ in
     fileset.unions [
       workspace
       ../python
+      # The package carries them through links.
+      ../LICENSE-MIT
+      ../LICENSE-APACHE
     ]
   );
 }

@@ -1,4 +1,4 @@
-"""What a user gets from the wheel, whatever the API above it: the right version, the type marker, one stable-ABI extension."""
+"""What a user gets from the wheel, whatever the API above it: a version, a type marker, one stable-ABI extension."""
 
 import re
 from importlib import metadata, resources
