@@ -44,11 +44,13 @@ mod launch;
 mod limits;
 mod outcome;
 mod prepared;
+mod program;
 mod record;
 mod run;
 mod streams;
 mod system;
 mod warden;
+mod watch;
 
 pub use cancel::{Cancel, Reason};
 pub use captured::{Captured, Window};
