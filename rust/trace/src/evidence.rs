@@ -1,0 +1,91 @@
+//! How far a log can be believed, in the words of facts 9.6. The word is a value for the reader of a view, not an error:
+//! a log that is missing or damaged is itself an answer.
+
+use crate::error::{Act, Error};
+use crate::reader::Reader;
+use coder_digest::Digest;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The state of a run's evidence, worst to best as listed: the first that applies is the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceState {
+    /// No log was ever named.
+    NotStarted,
+    /// A log was named and is not there.
+    Missing,
+    /// It cannot be opened, or is no private plain file.
+    UnavailableOrUnsafe,
+    /// It was opened and cannot be read.
+    Unreadable,
+    /// It is larger than what is read.
+    Oversized,
+    /// It has no session record: it is no log at all.
+    Malformed,
+    /// It is not the file whose digest is expected.
+    DigestMismatch,
+    /// Some line has a fault.
+    Damaged,
+    /// Its lines are sound, but the run says that not everything was retained.
+    Incomplete,
+    /// Its lines are sound, but it has no end or no digest vouches for it.
+    Unsealed,
+    /// It is whole, ended, and has the expected digest.
+    Sealed,
+}
+
+/// What the run itself says of its retained output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Retention {
+    /// All of it was retained, or nobody said otherwise.
+    #[default]
+    Complete,
+    /// Something was not.
+    Incomplete,
+}
+
+/// What is known of a log from elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Expectation {
+    /// The digest the run's result names.
+    pub digest: Option<Digest>,
+    /// What the run's result says of its evidence.
+    pub retention: Retention,
+}
+
+/// Opens the log, if one is named, and says how far it can be believed. A log that could be read comes with its reader.
+pub fn examine(path: Option<&Path>, expectation: Expectation) -> (EvidenceState, Option<Reader>) {
+    let Some(path) = path else {
+        return (EvidenceState::NotStarted, None);
+    };
+    match Reader::open(path) {
+        Ok(reader) => (evidence_state(&reader, expectation), Some(reader)),
+        Err(Error::Missing { .. }) => (EvidenceState::Missing, None),
+        Err(Error::Oversized { .. }) => (EvidenceState::Oversized, None),
+        Err(Error::File { act: Act::Read, .. } | Error::Changed { .. }) => (EvidenceState::Unreadable, None),
+        Err(_) => (EvidenceState::UnavailableOrUnsafe, None),
+    }
+}
+
+/// How far the log that `reader` has indexed can be believed.
+pub fn evidence_state(reader: &Reader, expectation: Expectation) -> EvidenceState {
+    let index = reader.index();
+    if index.opening().is_none() {
+        EvidenceState::Malformed
+    } else if expectation.digest.is_some_and(|digest| digest != index.digest()) {
+        EvidenceState::DigestMismatch
+    } else if index.fault_count() > 0 {
+        EvidenceState::Damaged
+    } else if expectation.retention == Retention::Incomplete {
+        EvidenceState::Incomplete
+    } else if index.ended().is_some() && expectation.digest.is_some() {
+        EvidenceState::Sealed
+    } else {
+        EvidenceState::Unsealed
+    }
+}
+
+#[cfg(test)]
+#[path = "evidence_tests.rs"]
+mod tests;

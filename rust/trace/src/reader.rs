@@ -1,0 +1,161 @@
+//! Reads a log that anyone may be writing: indexed once, then paged by seeking. Takes no lock and changes nothing. A log
+//! with faults is read as far as it can be; what is wrong stands in its index.
+
+use crate::error::{Act, Error};
+use crate::index::{Entry, Index};
+use crate::limits;
+use crate::open::{Access, open};
+use crate::record::{Record, decode};
+use crate::step::RecordedStep;
+use coder_digest::Digest;
+use std::fs::File;
+use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+const BUFFER: usize = 256 << 10;
+
+/// How many steps a page has: 1 to 200.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageSize(u64);
+
+impl PageSize {
+    /// A page of `count` steps.
+    ///
+    /// # Errors
+    /// [`Error::PageSize`] outside 1 to 200.
+    pub fn new(count: u64) -> Result<Self, Error> {
+        if (1..=200).contains(&count) {
+            Ok(Self(count))
+        } else {
+            Err(Error::PageSize { count })
+        }
+    }
+
+    /// The number of steps.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Default for PageSize {
+    fn default() -> Self {
+        Self(100)
+    }
+}
+
+/// An open, indexed log.
+#[derive(Debug)]
+pub struct Reader {
+    file: File,
+    path: PathBuf,
+    index: Index,
+}
+
+impl Reader {
+    /// Opens the log `path` and indexes what it holds now.
+    ///
+    /// # Errors
+    /// [`Error::Missing`]; [`Error::Unsafe`] for anything but a private plain file of one name; [`Error::Oversized`];
+    /// [`Error::File`] where the system refuses. Faults inside the log are no errors.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let mut reader = Self {
+            file: open(path, Access::Read)?,
+            path: path.to_owned(),
+            index: Index::empty(),
+        };
+        reader.refresh()?;
+        Ok(reader)
+    }
+
+    /// Indexes what was appended since.
+    ///
+    /// # Errors
+    /// [`Error::Oversized`], [`Error::File`]; [`Error::Changed`] where the log became shorter.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        let failed = |source| Error::file(&self.path, Act::Read, source);
+        let bytes = self.file.metadata().map_err(failed)?.len();
+        let from = self.index.whole_bytes();
+        if bytes > limits::FILE {
+            return Err(self.oversized(bytes));
+        }
+        if bytes < from {
+            return Err(self.changed(self.index.lines()));
+        }
+        self.file.seek(SeekFrom::Start(from)).map_err(failed)?;
+        // A writer may append while this reads, so the bound is on what is read and not on the size seen before.
+        let bounded = (&self.file).take(limits::FILE - from + 1);
+        self.index
+            .scan(BufReader::with_capacity(BUFFER, bounded))
+            .map_err(failed)?;
+        if self.index.bytes() > limits::FILE {
+            return Err(self.oversized(self.index.bytes()));
+        }
+        Ok(())
+    }
+
+    /// What the log holds.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The log's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The steps from `first` (from 1) on, at most a page of them; none past the end. Reads those lines only.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] where a line is not the indexed one, [`Error::File`].
+    pub fn page(&self, first: u64, size: PageSize) -> Result<Vec<RecordedStep>, Error> {
+        self.entries(first, size.get())
+            .iter()
+            .map(|entry| self.step(entry))
+            .collect()
+    }
+
+    pub(crate) fn entries(&self, first: u64, count: u64) -> &[Entry] {
+        let length = self.index.entries.len();
+        let place = |step: u64| usize::try_from(step).unwrap_or(length).min(length);
+        let start = place(first.saturating_sub(1));
+        let end = place(first.saturating_sub(1).saturating_add(count));
+        self.index.entries.get(start..end).unwrap_or_default()
+    }
+
+    pub(crate) fn step(&self, entry: &Entry) -> Result<RecordedStep, Error> {
+        let mut line = vec![0; entry.length];
+        self.file
+            .read_exact_at(&mut line, entry.offset)
+            .map_err(|source| match source.kind() {
+                std::io::ErrorKind::UnexpectedEof => self.changed(entry.line),
+                _ => Error::file(&self.path, Act::Read, source),
+            })?;
+        if Digest::of(&line) != entry.digest {
+            return Err(self.changed(entry.line));
+        }
+        match decode(line.strip_suffix(b"\n").unwrap_or(&line)).0 {
+            Ok(Record::Step(recorded)) => Ok(*recorded),
+            Ok(Record::Session { .. } | Record::End { .. }) | Err(_) => Err(self.changed(entry.line)),
+        }
+    }
+
+    fn changed(&self, line: u64) -> Error {
+        Error::Changed {
+            path: self.path.clone(),
+            line,
+        }
+    }
+
+    fn oversized(&self, bytes: u64) -> Error {
+        Error::Oversized {
+            path: self.path.clone(),
+            bytes,
+            limit: limits::FILE,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

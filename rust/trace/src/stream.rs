@@ -1,0 +1,52 @@
+//! The extensions that a command leaves between its intent and its result (facts 9.3): its process, and the pieces of
+//! its output with their place and what is missing of them.
+
+use crate::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// The `process` extension: the effect's process exists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessRecord {
+    /// The effect's number.
+    pub effect: u64,
+    /// The process, as the host's kernel numbers it.
+    pub pid: u32,
+}
+
+/// Which output a piece is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamName {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Output that was produced and not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gap {
+    /// Where it begins, in bytes from the start of the stream.
+    pub offset: u64,
+    /// How long it is.
+    pub bytes: u64,
+}
+
+/// The `stream` extension: one piece of an effect's output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamRecord {
+    /// The effect's number.
+    pub effect: u64,
+    /// Which output.
+    pub name: StreamName,
+    /// Where the piece begins, in bytes from the start of the stream.
+    pub offset: u64,
+    /// The piece.
+    pub bytes: Bytes,
+    /// What is missing.
+    #[serde(default)]
+    pub gaps: Vec<Gap>,
+}

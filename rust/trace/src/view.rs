@@ -1,0 +1,110 @@
+//! The evidence part of `openagents.coder.task-view.v1` (facts 9.6): the log's state and one page of rendered steps.
+//! Works on any log at any time, taking no lock; what cannot be read is said in `state`.
+
+use crate::cursor::{Cursor, Subject};
+use crate::error::Error;
+use crate::evidence::{EvidenceState, Expectation, examine};
+use crate::fault::Fault;
+use crate::limits;
+use crate::reader::PageSize;
+use crate::render::render_step;
+use coder_digest::Digest;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::Path;
+
+/// The view's label.
+pub const VIEW_SCHEMA: &str = "openagents.coder.task-view.v1";
+
+/// One page of a run's evidence.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EvidencePage {
+    /// How far the log can be believed.
+    pub state: EvidenceState,
+    /// The log's name within the store.
+    pub trace_file: Option<String>,
+    /// The digest of its bytes now.
+    pub digest: Option<Digest>,
+    /// Whether that is the digest the run's result names; absent without a result or a log.
+    pub matches_result: Option<bool>,
+    /// What is wrong with which line; at most [`limits::FAULTS`].
+    pub faults: Vec<Fault>,
+    /// How many steps can be read.
+    pub total_steps: u64,
+    /// Where to go on: present while steps are left or the log may still grow.
+    pub next: Option<Cursor>,
+    /// Whether steps are left now.
+    pub more_available: bool,
+    /// The steps as in the rendered document.
+    pub steps: Vec<Value>,
+}
+
+/// The page of the log `path` that `cursor` leads to, or the first.
+///
+/// # Errors
+/// [`Error::Cursor`] (`command_conflict`) where the cursor is not of this subject or this log's steps;
+/// [`Error::Changed`] and [`Error::File`] where the log fails between index and page.
+pub fn view_page(
+    subject: Subject<'_>,
+    path: &Path,
+    cursor: Option<&Cursor>,
+    size: PageSize,
+    expectation: Expectation,
+) -> Result<EvidencePage, Error> {
+    let (state, reader) = examine(Some(path), expectation);
+    if let Some(cursor) = cursor {
+        match &reader {
+            Some(reader) => cursor.check(subject, reader)?,
+            None => cursor.check_subject(subject)?,
+        }
+    }
+    let Some(reader) = reader else {
+        return Ok(EvidencePage {
+            state,
+            trace_file: Some(subject.trace_file.to_owned()),
+            ..not_started()
+        });
+    };
+    let first = cursor.map_or(1, Cursor::next_step);
+    let entries = reader.entries(first, size.get());
+    let steps = (first..)
+        .zip(entries)
+        .map(|(step_id, entry)| Ok(render_step(step_id, &reader.step(entry)?, entry.call_name.as_deref())))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let index = reader.index();
+    let next_step = first + steps.len() as u64;
+    let more_available = next_step <= index.steps();
+    let may_grow = index.ended().is_none();
+    let mut faults = index.faults();
+    faults.truncate(limits::FAULTS);
+    Ok(EvidencePage {
+        state,
+        trace_file: Some(subject.trace_file.to_owned()),
+        digest: Some(index.digest()),
+        matches_result: expectation.digest.map(|digest| digest == index.digest()),
+        faults,
+        total_steps: index.steps(),
+        next: (more_available || may_grow).then(|| Cursor::at(subject, &reader, next_step)),
+        more_available,
+        steps,
+    })
+}
+
+/// The page of a task that has no log.
+pub fn not_started() -> EvidencePage {
+    EvidencePage {
+        state: EvidenceState::NotStarted,
+        trace_file: None,
+        digest: None,
+        matches_result: None,
+        faults: Vec::new(),
+        total_steps: 0,
+        next: None,
+        more_available: false,
+        steps: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;
