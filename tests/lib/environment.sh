@@ -29,12 +29,17 @@ trap 'exit 143' TERM
 # Makes cargo and pip refuse the network, so a part that needs it fails here and not only where there is none.
 go_offline() { export CARGO_NET_OFFLINE=true PIP_NO_INDEX=1; }
 
-# Prints what a part left in its own folders, then empties them.
+# Prints what a part left in its own folders, then empties them, so that the next part is not blamed for it.
 left_behind() {
+    local mounted
     # A cache is what a home is for; anything else there would have landed in the user's home.
     (cd "$HOME" && find . -mindepth 1 -not -path './.cache*' -printf 'file: ~/%P\n')
     (cd "$TMPDIR" && find . -mindepth 1 -maxdepth 1 -printf 'file: $TMPDIR/%P\n')
-    awk -v under="$scratch/" 'index($5, under) == 1 { print "mount: " $5 }' /proc/self/mountinfo
+    mounted=$(awk -v under="$scratch/" 'index($5, under) == 1 { print $5 }' /proc/self/mountinfo)
+    if [ -n "$mounted" ]; then
+        sed 's/^/mount: /' <<<"$mounted"
+        xargs -d '\n' umount --lazy <<<"$mounted"
+    fi
     find "$HOME" "$TMPDIR" -mindepth 1 -delete 2>/dev/null
 }
 
