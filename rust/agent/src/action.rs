@@ -100,19 +100,24 @@ struct Written {
 /// # Errors
 /// [`Error::NoObject`] without any JSON object; otherwise what is wrong with the first object, or with its commands.
 pub fn parse_action(text: &str) -> Result<Action, Error> {
-    let mut first_fault = None;
+    let mut fault: Option<serde_json::Error> = None;
     for (start, _) in text.match_indices('{').take(ATTEMPTS) {
-        let mut values =
-            serde_json::Deserializer::from_str(text.get(start..).unwrap_or_default()).into_iter::<Written>();
-        match values.next() {
+        let rest = text.get(start..).unwrap_or_default();
+        match serde_json::Deserializer::from_str(rest).into_iter::<Written>().next() {
             Some(Ok(written)) => return checked(written),
+            // An object of the wrong shape says more about the reply than a brace in the prose before it.
+            Some(Err(error)) if error.is_data() && !fault.as_ref().is_some_and(serde_json::Error::is_data) => {
+                fault = Some(error);
+            }
             Some(Err(error)) => {
-                first_fault.get_or_insert_with(|| error.to_string());
+                fault.get_or_insert(error);
             }
             None => {}
         }
     }
-    Err(first_fault.map_or(Error::NoObject, |reason| Error::Reply { reason }))
+    Err(fault.map_or(Error::NoObject, |error| Error::Reply {
+        reason: error.to_string(),
+    }))
 }
 
 fn checked(written: Written) -> Result<Action, Error> {

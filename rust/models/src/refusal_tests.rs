@@ -1,1 +1,152 @@
 use super::*;
+use AttemptErrorKind::{Capacity, FormatRefused, Status};
+use CapacityKind::{RateLimit, UsageLimit};
+use reqwest::header::{HeaderName, HeaderValue};
+use rstest::rstest;
+
+/// 2026-11-30T12:00:00Z and a bit.
+const NOW: i64 = 1_796_040_000;
+
+fn read(status: u16, headers: &[(&str, &str)], body: &str) -> AttemptError {
+    let headers: HeaderMap = headers
+        .iter()
+        .map(|(name, value)| {
+            (
+                HeaderName::from_str(name).unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            )
+        })
+        .collect();
+    let failing = Failing {
+        status,
+        headers: &headers,
+        now: Timestamp(NOW * 1_000 + 1),
+    };
+    status_error(body.as_bytes(), &failing)
+}
+
+#[rstest]
+#[case::at(&[], r#"{"error":{"type":"usage_limit_reached","resets_at":1796043600}}"#, UsageLimit, Some(NOW + 3_600))]
+#[case::at_in_milliseconds(&[], r#"{"error":{"resets_at":1796043600000}}"#, RateLimit, Some(NOW + 3_600))]
+#[case::at_as_text(&[], r#"{"error":{"resets_at":"2026-11-30T13:00:00Z"}}"#, RateLimit, Some(NOW + 3_600))]
+#[case::after(&[], r#"{"error":{"resets_in_seconds":60}}"#, RateLimit, Some(NOW + 61))]
+#[case::beside_the_error(&[], r#"{"error":{"message":"slow"},"retry_after":60}"#, RateLimit, Some(NOW + 61))]
+#[case::field_before_header(&[("retry-after", "5")], r#"{"error":{"resets_in_seconds":60}}"#, RateLimit, Some(NOW + 61))]
+#[case::header(&[("retry-after", "5")], "slow down", RateLimit, Some(NOW + 6))]
+#[case::header_in_milliseconds(&[("retry-after-ms", "1500"), ("retry-after", "9")], "", RateLimit, Some(NOW + 2))]
+#[case::header_as_date(&[("retry-after", "Mon, 30 Nov 2026 13:00:00 GMT")], "", RateLimit, Some(NOW + 3_600))]
+#[case::window(
+    &[("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "1m0s"),
+      ("x-ratelimit-remaining-tokens", "5"), ("x-ratelimit-reset-tokens", "6h")],
+    "", RateLimit, Some(NOW + 61)
+)]
+#[case::quota(&[], r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#, UsageLimit, None)]
+#[case::past(&[], r#"{"error":{"resets_at":5}}"#, RateLimit, None)]
+#[case::absurd(&[("retry-after", "1e300")], "", RateLimit, None)]
+#[case::negative(&[("retry-after", "-5")], "", RateLimit, None)]
+#[case::nothing_said(&[], "", RateLimit, None)]
+fn a_429_is_a_capacity_refusal_with_the_reset_that_is_stated(
+    #[case] headers: &[(&str, &str)],
+    #[case] body: &str,
+    #[case] kind: CapacityKind,
+    #[case] resets_at: Option<i64>,
+) {
+    let error = read(429, headers, body);
+    let refusal = error.capacity.unwrap();
+    assert_eq!(
+        (error.kind, refusal.kind, refusal.resets_at),
+        (Capacity, kind, resets_at)
+    );
+    assert_eq!(refusal.message, error.message);
+}
+
+/// Trap g: the body is understood whole, and only its words are cut.
+#[test]
+fn a_long_body_keeps_its_reset() {
+    let body = format!(
+        r#"{{"error":{{"message":"{}","type":"usage_limit_reached","resets_in_seconds":60}}}}"#,
+        "word ".repeat(1_000)
+    );
+    let refusal = read(429, &[], &body).capacity.unwrap();
+    assert_eq!((refusal.kind, refusal.resets_at), (UsageLimit, Some(NOW + 61)));
+    assert!(refusal.message.chars().count() < 500 && refusal.message.ends_with('…'));
+}
+
+#[rstest]
+#[case::plain(
+    500,
+    "boom\n\u{1b}[31m",
+    Status,
+    "the server answered with HTTP status 500: boom\\n\\u{1b}[31m"
+)]
+#[case::object(
+    401,
+    r#"{"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}"#,
+    Status,
+    "the server answered with HTTP status 401 (invalid_request_error): bad key"
+)]
+#[case::text(
+    404,
+    r#"{"error":"model \"x\" not found"}"#,
+    Status,
+    "the server answered with HTTP status 404: model \"x\" not found"
+)]
+#[case::detail(422, r#"{"detail":"no"}"#, Status, "the server answered with HTTP status 422: no")]
+#[case::empty(503, "", Status, "the server answered with HTTP status 503")]
+#[case::format_by_parameter(
+    400,
+    r#"{"error":{"message":"Unknown","param":"response_format"}}"#,
+    FormatRefused,
+    "the server answered with HTTP status 400: Unknown"
+)]
+#[case::format_by_words(
+    400,
+    r#"{"error":"JSON_SCHEMA is not supported"}"#,
+    FormatRefused,
+    "the server answered with HTTP status 400: JSON_SCHEMA is not supported"
+)]
+#[case::no_format_in_a_401(
+    401,
+    r#"{"error":"response_format"}"#,
+    Status,
+    "the server answered with HTTP status 401: response_format"
+)]
+fn other_statuses(#[case] status: u16, #[case] body: &str, #[case] kind: AttemptErrorKind, #[case] message: &str) {
+    let error = read(status, &[], body);
+    assert_eq!(
+        (error.kind, error.message.as_str(), error.capacity),
+        (kind, message, None)
+    );
+}
+
+#[test]
+fn a_limit_may_come_inside_a_stream() {
+    let failing = Failing {
+        status: 200,
+        headers: &HeaderMap::new(),
+        now: Timestamp(NOW * 1_000),
+    };
+    let error = stream_error(
+        &serde_json::json!({"code": "rate_limit_exceeded", "message": "slow"}),
+        &failing,
+    );
+    assert_eq!(error.kind, Capacity);
+    assert_eq!(
+        error.message,
+        "the server reports an error inside the response (rate_limit_exceeded): slow"
+    );
+}
+
+#[rstest]
+#[case("6m0s", Some(360.0))]
+#[case("1.5s", Some(1.5))]
+#[case("120ms", Some(0.12))]
+#[case("1d2h", Some(93_600.0))]
+#[case("7", Some(7.0))]
+#[case("soon", None)]
+#[case("5 parsecs", None)]
+#[case("5", Some(5.0))]
+#[case("s", None)]
+fn durations(#[case] text: &str, #[case] expected: Option<f64>) {
+    assert_eq!(duration(text), expected);
+}
