@@ -7,13 +7,14 @@ use crate::step::Step;
 use crate::writer::{Appended, Writer};
 use coder_digest::{Digest, Identifier, json};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 const INTENT: &str = "effect";
 const RESULT: &str = "effect_result";
+const CARRIED: &str = "carried";
 const SESSION: &str = "_session";
 const PROMPT: &str = "_prompt";
 
@@ -216,6 +217,21 @@ impl Effects {
             }),
             None => Ok(()),
         }
+    }
+
+    /// A step of an earlier turn with its effect records under `carried`: they are of that turn's count, not this one's.
+    pub(crate) fn carry(step: &Step) -> Result<Step, Error> {
+        let mut step = step.clone();
+        let mut carried = Map::new();
+        for name in [INTENT, RESULT] {
+            if let Some(record) = step.extensions.remove(name) {
+                carried.insert(name.to_owned(), record);
+            }
+        }
+        if carried.is_empty() {
+            return Ok(step);
+        }
+        step.with_extension(CARRIED, &carried)
     }
 
     fn admit(&self, due: &(EffectKind, Digest)) -> Result<(), Error> {

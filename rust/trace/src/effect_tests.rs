@@ -143,3 +143,43 @@ fn an_intent_belongs_to_its_log() {
     assert_eq!(refused.error.code(), "foreign_intent");
     one.writer.conclude(step(""), refused.intent, &json!({})).unwrap();
 }
+
+#[test]
+fn a_carried_step_keeps_its_effects_apart_from_this_logs_own() {
+    let mut earlier = log();
+    let intent = earlier.writer.intend(step("a"), EffectKind::Read, json!({})).unwrap();
+    earlier.writer.conclude(step("b"), intent, &json!("read")).unwrap();
+    let steps = Reader::open(&earlier.path)
+        .unwrap()
+        .page(1, PageSize::default())
+        .unwrap();
+
+    let mut log = log();
+    for carried in &steps {
+        log.writer.append_carried(carried).unwrap();
+    }
+    let intent = log.writer.intend(step("c"), EffectKind::Command, json!({})).unwrap();
+    assert_eq!(intent.sequence(), 1);
+    let mut reader = Reader::open(&log.path).unwrap();
+    assert_eq!(reader.index().unfinished_effects(), [1]);
+    let again = reader.page(1, PageSize::default()).unwrap();
+    for (carried, original) in again.iter().zip(&steps) {
+        assert_eq!(carried.at, original.at);
+        assert_eq!(
+            json!(carried.step.extensions),
+            json!({"carried": original.step.extensions})
+        );
+    }
+    // Carried once more it stays as it is.
+    log.writer
+        .append_carried(&crate::RecordedStep {
+            at: log.writer.now(),
+            ..again[0].clone()
+        })
+        .unwrap();
+    log.writer.conclude(step("d"), intent, &json!({})).unwrap();
+    reader.refresh().unwrap();
+    assert_eq!(reader.index().unfinished_effects(), Vec::<u64>::new());
+    let last = reader.page(4, PageSize::new(1).unwrap()).unwrap();
+    assert_eq!(last[0].step, again[0].step);
+}

@@ -54,18 +54,27 @@ pub struct Expectation {
     pub retention: Retention,
 }
 
-/// Opens the log, if one is named, and says how far it can be believed. A log that could be read comes with its reader.
-pub fn examine(path: Option<&Path>, expectation: Expectation) -> (EvidenceState, Option<Reader>) {
-    let Some(path) = path else {
-        return (EvidenceState::NotStarted, None);
+/// What became of opening a log.
+#[derive(Debug)]
+pub struct Examined {
+    /// How far it can be believed.
+    pub state: EvidenceState,
+    /// The log, where one was named, or why it cannot be read.
+    pub reader: Option<Result<Reader, Error>>,
+}
+
+/// Opens the log, if one is named, and says how far it can be believed.
+pub fn examine(path: Option<&Path>, expectation: Expectation) -> Examined {
+    let reader = path.map(Reader::open);
+    let state = match &reader {
+        None => EvidenceState::NotStarted,
+        Some(Ok(reader)) => evidence_state(reader, expectation),
+        Some(Err(Error::Missing { .. })) => EvidenceState::Missing,
+        Some(Err(Error::Oversized { .. })) => EvidenceState::Oversized,
+        Some(Err(Error::File { act: Act::Read, .. } | Error::Changed { .. })) => EvidenceState::Unreadable,
+        Some(Err(_)) => EvidenceState::UnavailableOrUnsafe,
     };
-    match Reader::open(path) {
-        Ok(reader) => (evidence_state(&reader, expectation), Some(reader)),
-        Err(Error::Missing { .. }) => (EvidenceState::Missing, None),
-        Err(Error::Oversized { .. }) => (EvidenceState::Oversized, None),
-        Err(Error::File { act: Act::Read, .. } | Error::Changed { .. }) => (EvidenceState::Unreadable, None),
-        Err(_) => (EvidenceState::UnavailableOrUnsafe, None),
-    }
+    Examined { state, reader }
 }
 
 /// How far the log that `reader` has indexed can be believed.

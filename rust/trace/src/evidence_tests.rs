@@ -107,8 +107,8 @@ fn states_and_their_precedence(
         Known::AnotherDigest => Some(Digest::of(b"another")),
         Known::DigestAfterwards => Some(Digest::of(&std::fs::read(&log.path).unwrap())),
     };
-    let (state, _) = examine(Some(&log.path), Expectation { digest, retention });
-    assert_eq!(state, expected);
+    let examined = examine(Some(&log.path), Expectation { digest, retention });
+    assert_eq!(examined.state, expected);
 }
 
 #[test]
@@ -128,5 +128,5 @@ fn the_words_are_fixed() {
     ]);
     let expected = r#"["not_started","missing","unavailable_or_unsafe","unreadable","oversized","malformed","digest_mismatch","damaged","incomplete","unsealed","sealed"]"#;
     assert_eq!(words.unwrap(), expected);
-    assert_eq!(examine(None, Expectation::default()).0, EvidenceState::NotStarted);
+    assert_eq!(examine(None, Expectation::default()).state, EvidenceState::NotStarted);
 }

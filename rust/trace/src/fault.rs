@@ -60,3 +60,27 @@ pub struct Fault {
     /// What is wrong with it.
     pub kind: FaultKind,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case(FaultKind::Torn, "torn")]
+    #[case(FaultKind::NotUtf8, "not_utf8")]
+    #[case(FaultKind::NotJson, "not_json")]
+    #[case(FaultKind::UnknownRecord, "unknown_record")]
+    #[case(FaultKind::BadSession, "bad_session")]
+    #[case(FaultKind::BadStep, "bad_step")]
+    #[case(FaultKind::RepeatedSession, "repeated_session")]
+    #[case(FaultKind::RepeatedEnd, "repeated_end")]
+    #[case(FaultKind::AfterEnd, "after_end")]
+    #[case(FaultKind::BeforeSession, "before_session")]
+    #[case(FaultKind::UnsupportedVersion, "unsupported_version")]
+    #[case(FaultKind::BadChain, "bad_chain")]
+    fn the_words_are_fixed(#[case] kind: FaultKind, #[case] word: &str) {
+        assert_eq!(kind.word(), word);
+        assert_eq!(serde_json::to_value(kind).unwrap(), word);
+    }
+}

@@ -2,12 +2,13 @@
 //! the whole. Holds one line at a time and, per step, its place and digest. The pass can be taken up again where it
 //! stopped, so following a growing log costs its new bytes only.
 
+use crate::effect::{EffectRecord, ResultRecord};
 use crate::fault::{Fault, FaultKind};
 use crate::limits;
 use crate::record::{Previous, Record, decode};
 use crate::step::{RecordedStep, Session};
 use coder_digest::{Digest, Hasher, Timestamp};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, BufRead};
 
 /// The session record of a log.
@@ -58,6 +59,7 @@ pub struct Index {
     digest: Digest,
     last_line: Option<Digest>,
     call_names: HashSet<Box<str>>,
+    unfinished: BTreeSet<u64>,
 }
 
 impl std::fmt::Debug for Index {
@@ -91,6 +93,7 @@ impl Index {
             digest: Digest::of(b""),
             last_line: None,
             call_names: HashSet::new(),
+            unfinished: BTreeSet::new(),
         }
     }
 
@@ -167,6 +170,12 @@ impl Index {
             Record::Step(_) if self.ended.is_some() => self.fault(FaultKind::AfterEnd),
             Record::Step(recorded) => {
                 let call_name = self.call_name(&recorded);
+                if let Some(intent) = EffectRecord::of(&recorded.step) {
+                    self.unfinished.insert(intent.sequence);
+                }
+                if let Some(result) = ResultRecord::of(&recorded.step) {
+                    self.unfinished.remove(&result.sequence);
+                }
                 self.entries.push(Entry {
                     line: self.lines,
                     offset,
@@ -207,6 +216,15 @@ impl Index {
     /// The session record, where one was read.
     pub fn opening(&self) -> Option<&Opening> {
         self.opening.as_ref()
+    }
+
+    /// The effects that were announced and have no result, by number: after a crash, what may or may not have happened.
+    pub fn unfinished_effects(&self) -> Vec<u64> {
+        self.unfinished.iter().copied().collect()
+    }
+
+    pub(crate) fn is_torn(&self) -> bool {
+        self.torn.is_some()
     }
 
     /// When the log was ended, where it was.

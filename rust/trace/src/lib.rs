@@ -65,7 +65,7 @@ pub use bytes::Bytes;
 pub use cursor::{CURSOR_SCHEMA, Cursor, Subject};
 pub use effect::{EffectKind, EffectKindError, EffectRecord, Intent, ResultRecord, Unconcluded};
 pub use error::{Act, Error, Hazard};
-pub use evidence::{EvidenceState, Expectation, Retention, evidence_state, examine};
+pub use evidence::{EvidenceState, Examined, Expectation, Retention, evidence_state, examine};
 pub use export::{atif_document, write_atif_document};
 pub use fault::{Fault, FaultKind};
 pub use index::{Chain, Index, Opening};

@@ -73,15 +73,33 @@ impl Reader {
     /// # Errors
     /// [`Error::Oversized`], [`Error::File`]; [`Error::Changed`] where the log became shorter.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        let failed = |source| Error::file(&self.path, Act::Read, source);
-        let bytes = self.file.metadata().map_err(failed)?.len();
-        let from = self.index.whole_bytes();
+        loop {
+            self.scan()?;
+            let bytes = self.size()?;
+            // A reader that meets a record half-way into the file sees it grow on; one that is torn stays as it is.
+            if !self.index.is_torn() || bytes <= self.index.bytes() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn size(&self) -> Result<u64, Error> {
+        let facts = self.file.metadata();
+        let bytes = facts
+            .map_err(|source| Error::file(&self.path, Act::Read, source))?
+            .len();
         if bytes > limits::FILE {
             return Err(self.oversized(bytes));
         }
-        if bytes < from {
+        Ok(bytes)
+    }
+
+    fn scan(&mut self) -> Result<(), Error> {
+        let from = self.index.whole_bytes();
+        if self.size()? < from {
             return Err(self.changed(self.index.lines()));
         }
+        let failed = |source| Error::file(&self.path, Act::Read, source);
         self.file.seek(SeekFrom::Start(from)).map_err(failed)?;
         // A writer may append while this reads, so the bound is on what is read and not on the size seen before.
         let bounded = (&self.file).take(limits::FILE - from + 1);

@@ -5,7 +5,6 @@ use crate::cursor::{Cursor, Subject};
 use crate::error::Error;
 use crate::evidence::{EvidenceState, Expectation, examine};
 use crate::fault::Fault;
-use crate::limits;
 use crate::reader::PageSize;
 use crate::render::render_step;
 use coder_digest::Digest;
@@ -27,8 +26,11 @@ pub struct EvidencePage {
     pub digest: Option<Digest>,
     /// Whether that is the digest the run's result names; absent without a result or a log.
     pub matches_result: Option<bool>,
-    /// What is wrong with which line; at most [`limits::FAULTS`].
+    /// What is wrong with which line; at most [`crate::limits::FAULTS`] and the torn tail.
     pub faults: Vec<Fault>,
+    /// How many more faults there are; written only where there are any.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub faults_omitted: u64,
     /// How many steps can be read.
     pub total_steps: u64,
     /// Where to go on: present while steps are left or the log may still grow.
@@ -51,7 +53,8 @@ pub fn view_page(
     size: PageSize,
     expectation: Expectation,
 ) -> Result<EvidencePage, Error> {
-    let (state, reader) = examine(Some(path), expectation);
+    let examined = examine(Some(path), expectation);
+    let (state, reader) = (examined.state, examined.reader.and_then(Result::ok));
     if let Some(cursor) = cursor {
         match &reader {
             Some(reader) => cursor.check(subject, reader)?,
@@ -75,19 +78,23 @@ pub fn view_page(
     let next_step = first + steps.len() as u64;
     let more_available = next_step <= index.steps();
     let may_grow = index.ended().is_none();
-    let mut faults = index.faults();
-    faults.truncate(limits::FAULTS);
+    let faults = index.faults();
     Ok(EvidencePage {
         state,
         trace_file: Some(subject.trace_file.to_owned()),
         digest: Some(index.digest()),
         matches_result: expectation.digest.map(|digest| digest == index.digest()),
+        faults_omitted: index.fault_count() - faults.len() as u64,
         faults,
         total_steps: index.steps(),
         next: (more_available || may_grow).then(|| Cursor::at(subject, &reader, next_step)),
         more_available,
         steps,
     })
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The page of a task that has no log.
@@ -98,6 +105,7 @@ pub fn not_started() -> EvidencePage {
         digest: None,
         matches_result: None,
         faults: Vec::new(),
+        faults_omitted: 0,
         total_steps: 0,
         next: None,
         more_available: false,

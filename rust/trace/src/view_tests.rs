@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{log, rewrite, step};
-use crate::{Source, Step};
+use crate::{Source, Step, limits};
 use coder_digest::TaskId;
 use rstest::rstest;
 use serde_json::json;
@@ -167,4 +167,16 @@ fn a_log_that_cannot_be_read_is_a_state_and_not_an_error() {
             ..not_started()
         }
     );
+}
+
+#[test]
+fn faults_beyond_the_list_are_counted() {
+    let log = log();
+    rewrite(&log.path, &[b"\n".repeat(5000), b"torn".to_vec()].concat());
+    let page = page(&log.path, None, 1).unwrap();
+    assert_eq!(
+        (page.state, page.total_steps, page.next.is_some()),
+        (EvidenceState::Malformed, 0, true)
+    );
+    assert_eq!((page.faults.len(), page.faults_omitted), (limits::FAULTS + 1, 904));
 }

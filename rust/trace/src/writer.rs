@@ -6,7 +6,7 @@ use crate::effect::Effects;
 use crate::error::{Act, Error};
 use crate::limits;
 use crate::record::{end_line, session_line, step_line};
-use crate::step::{Session, Step};
+use crate::step::{RecordedStep, Session, Step};
 use crate::storage::{Reserve, Space, Storage};
 use coder_digest::{Clock, Digest, Hasher, Timestamp};
 use rustix::fs::OFlags;
@@ -133,17 +133,17 @@ impl Writer {
     /// [`Error::StepTooLarge`], [`Error::EvidenceFull`], [`Error::BadStep`], [`Error::Finished`] before anything is
     /// written; [`Error::DiskFull`] and [`Error::File`] with the record taken back; [`Error::Poisoned`].
     pub fn append(&mut self, step: &Step) -> Result<Appended, Error> {
-        let at = self.now();
-        self.append_carried(at, step)
+        Effects::refuse_in(step)?;
+        self.append_ordinary(self.now(), step)
     }
 
-    /// Appends a step of an earlier turn with the time it had then.
+    /// Appends a step of an earlier turn with the time it had then. Its `effect` and `effect_result` extensions move
+    /// under `carried`, since this log counts its own effects.
     ///
     /// # Errors
     /// As [`Writer::append`], and [`Error::Backwards`] for a step older than the last one.
-    pub fn append_carried(&mut self, at: Timestamp, step: &Step) -> Result<Appended, Error> {
-        Effects::refuse_in(step)?;
-        self.append_ordinary(at, step)
+    pub fn append_carried(&mut self, carried: &RecordedStep) -> Result<Appended, Error> {
+        self.append_ordinary(carried.at, &Effects::carry(&carried.step)?)
     }
 
     /// Appends the run's final disposition. It is not held to the bounds of an ordinary record, only to the reader's,

@@ -168,12 +168,14 @@ fn time_never_runs_backwards() {
     let folder = tempfile::tempdir().unwrap();
     let back = Arc::new(FixedClock::new(Timestamp(5000), -1000));
     let mut writer = Writer::create(&folder.path().join("log"), &session(), back).unwrap();
-    let carried = writer
-        .append_carried(Timestamp(4500), &step("of an earlier turn"))
-        .unwrap();
+    let of = |at| RecordedStep {
+        at: Timestamp(at),
+        step: step("of an earlier turn"),
+    };
+    let carried = writer.append_carried(&of(4500)).unwrap();
     let next = writer.append(&step("now")).unwrap();
     assert_eq!((carried.at, next.at), (Timestamp(4500), Timestamp(4500)));
-    let error = writer.append_carried(Timestamp(4499), &step("older")).unwrap_err();
+    let error = writer.append_carried(&of(4499)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the step is of 1970-01-01T00:00:04.499Z, before the last recorded one of 1970-01-01T00:00:04.500Z"

@@ -5,7 +5,8 @@ mod common;
 
 use coder_digest::Timestamp;
 use coder_trace::{
-    Call, EvidenceState, Expectation, Fault, FaultKind, PageSize, Reader, Source, Step, Tokens, Writer, evidence_state,
+    Call, EvidenceState, Expectation, Fault, FaultKind, PageSize, Reader, RecordedStep, Source, Step, Tokens, Writer,
+    evidence_state,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -174,8 +175,11 @@ fn carried_steps_keep_their_times() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let mut writer = Writer::create(&path, &common::session(), common::clock()).unwrap();
-    let old = Timestamp(1_700_000_000_000);
-    writer.append_carried(old, &Step::new(Source::User, "earlier")).unwrap();
+    let carried = RecordedStep {
+        at: Timestamp(1_700_000_000_000),
+        step: Step::new(Source::User, "earlier"),
+    };
+    writer.append_carried(&carried).unwrap();
     writer.append(&Step::new(Source::User, "now")).unwrap();
     let document = coder_trace::atif_document(&Reader::open(&path).unwrap()).unwrap();
     let times: Vec<_> = document["steps"]
