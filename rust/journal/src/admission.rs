@@ -100,8 +100,7 @@ impl Admission {
                 "the workspace is not the one requested",
             ),
             (
-                intent.workspace.source_revision.is_none()
-                    || intent.workspace.source_revision == self.source_revision,
+                intent.workspace.source_revision.is_none() || intent.workspace.source_revision == self.source_revision,
                 "the tree is not at the requested source revision",
             ),
             (
@@ -147,8 +146,13 @@ impl Admission {
 
     fn labels_match(&self) -> bool {
         let configuration = self.configuration();
-        let contained = configuration.get("container").is_some_and(|container| !container.is_null());
-        let access = configuration.get("access").and_then(Value::as_str).unwrap_or("boundary");
+        let contained = configuration
+            .get("container")
+            .is_some_and(|container| !container.is_null());
+        let access = configuration
+            .get("access")
+            .and_then(Value::as_str)
+            .unwrap_or("boundary");
         let labels = (self.network.as_str(), self.read_scope.as_str());
         match (contained, access) {
             (true, "boundary") => {

@@ -16,11 +16,7 @@ fn envelope(change: impl FnOnce(&mut Value)) -> Vec<u8> {
 
 fn refusal(bytes: &[u8]) -> (&'static str, String) {
     let error = Command::parse(bytes).unwrap_err();
-    let mut message = error.to_string();
-    if let Some(source) = std::error::Error::source(&error) {
-        message = format!("{message}: {source}");
-    }
-    (error.code(), message)
+    (error.code(), error.to_string())
 }
 
 #[test]

@@ -55,7 +55,12 @@ fn create(directory: &PrivateDirectory) -> Result<(), Error> {
     }
     refuse_orphans(directory)?;
     let new = directory.join(NEW_NAME);
-    for leftover in [NEW_NAME, ".journal.db.new-wal", ".journal.db.new-shm", ".journal.db.new-journal"] {
+    for leftover in [
+        NEW_NAME,
+        ".journal.db.new-wal",
+        ".journal.db.new-shm",
+        ".journal.db.new-journal",
+    ] {
         let leftover = directory.join(leftover);
         match std::fs::remove_file(&leftover) {
             Ok(()) => {}

@@ -31,7 +31,9 @@ impl PrivateDirectory {
             create_all(&path)?;
         }
         check_directory(&path)?;
-        let path = path.canonicalize().map_err(|source| Error::io("resolve", &path, source))?;
+        let path = path
+            .canonicalize()
+            .map_err(|source| Error::io("resolve", &path, source))?;
         Ok(Self { path })
     }
 
@@ -70,7 +72,9 @@ impl PrivateDirectory {
         };
         let opened = file.metadata().map_err(|source| Error::io("inspect", &path, source))?;
         check_file(&path, &opened)?;
-        let named = path.symlink_metadata().map_err(|source| Error::io("inspect", &path, source))?;
+        let named = path
+            .symlink_metadata()
+            .map_err(|source| Error::io("inspect", &path, source))?;
         if (named.dev(), named.ino()) != (opened.dev(), opened.ino()) {
             return Err(unsafe_path(&path, "it was replaced while it was opened"));
         }
@@ -131,7 +135,9 @@ fn sync_directory(path: &Path) -> Result<(), Error> {
 }
 
 fn check_directory(path: &Path) -> Result<(), Error> {
-    let metadata = path.symlink_metadata().map_err(|source| Error::io("inspect", path, source))?;
+    let metadata = path
+        .symlink_metadata()
+        .map_err(|source| Error::io("inspect", path, source))?;
     if metadata.is_symlink() {
         Err(unsafe_path(path, "it is a symbolic link"))
     } else if !metadata.is_dir() {

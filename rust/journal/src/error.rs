@@ -40,19 +40,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// The command is not strict JSON of the command's shape.
-    #[error("the command is refused")]
-    MalformedCommand {
-        /// What is wrong and where.
-        #[from]
-        source: json::Error,
-    },
+    #[error(transparent)]
+    MalformedCommand(#[from] json::Error),
     /// A text of the command is outside its grammar.
-    #[error("the command is refused")]
-    CommandText {
-        /// Which field, and what is wrong.
-        #[from]
-        source: TextError,
-    },
+    #[error(transparent)]
+    CommandText(#[from] TextError),
     /// A field of the command breaks a rule.
     #[error("the command is refused: `{field}` {rule}")]
     CommandField {
@@ -177,7 +169,7 @@ impl Error {
         match self {
             Self::Io { .. } | Self::Database { .. } => "io",
             Self::DiskFull { .. } => "disk_full",
-            Self::MalformedCommand { .. } | Self::CommandText { .. } | Self::CommandField { .. } => "invalid_command",
+            Self::MalformedCommand(_) | Self::CommandText(_) | Self::CommandField { .. } => "invalid_command",
             Self::CommandSchema { .. } | Self::NewerStore { .. } | Self::NewerRules { .. } => "unsupported_schema",
             Self::CommandConflict { .. } => "command_conflict",
             Self::RevisionMismatch { .. } => "revision_mismatch",

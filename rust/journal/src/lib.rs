@@ -47,6 +47,7 @@ mod record;
 mod reservation;
 mod reserve;
 mod settle;
+mod state;
 mod store;
 mod task;
 mod transition;
@@ -57,16 +58,16 @@ pub use admission::{Admission, BOUNDED_COMMAND, REPOSITORY};
 pub use command::{Action, COMMAND_SCHEMA, Command};
 pub use error::Error;
 pub use event::{
-    CHECKER_OWNER_LOST, CHECKS_SCHEMA, CheckReport, CostStatus, Event, OWNER_LOST, OWNER_PROCESS_ENDED, RunResult, Verdict,
+    CHECKER_OWNER_LOST, CHECKS_SCHEMA, CheckReport, CostStatus, Event, OWNER_LOST, OWNER_PROCESS_ENDED, RunResult,
+    Verdict,
 };
 pub use intent::{Configuration, Intent, Workspace};
 pub use limits::TURNS;
 pub use owner::{Liveness, Owner};
 pub use record::{Content, Record};
 pub use settle::{Cleanup, Remains, Settled};
+pub use state::{Checks, Execution, Status};
 pub use store::{Store, Summary};
-pub use task::{
-    Checks, CORRECTED, Correction, Execution, FollowUp, RECEIPT_SCHEMA, Receipt, Rules, Run, Status, Task, apply_command,
-};
+pub use task::{CORRECTED, Correction, FollowUp, RECEIPT_SCHEMA, Receipt, Rules, Run, Task, apply_command};
 pub use transition::apply_event;
 pub use verify::Fault;

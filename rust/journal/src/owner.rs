@@ -5,8 +5,9 @@
 use crate::database::{self, Access};
 use crate::directory::Missing;
 use crate::event::Event;
+use crate::state::Status;
 use crate::store::Store;
-use crate::task::{Status, Task};
+use crate::task::Task;
 use crate::{Error, Fault};
 use coder_digest::TaskId;
 use rusqlite::Connection;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::{self, World, admitted, ended, id, result};
-use crate::task::Checks;
+use crate::state::Checks;
 use rstest::rstest;
 
 fn code<T>(result: Result<T, Error>) -> &'static str {
@@ -37,7 +37,9 @@ fn looking_at_the_lock_refuses_no_owner() {
                 }
             });
         }
-        let answers: Vec<_> = (0..20).map(|_| code(world.store.own(&task, Duration::from_secs(30)))).collect();
+        let answers: Vec<_> = (0..20)
+            .map(|_| code(world.store.own(&task, Duration::from_secs(30))))
+            .collect();
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(answers, ["accepted"; 20]);
     });
@@ -114,7 +116,10 @@ fn a_running_task_keeps_its_tree(#[case] path: &str, #[case] expected: &str) {
     let _owner = admit(&world, "first", "/trees/a").unwrap();
     let second = admit(&world, "second", path);
     if let Err(Error::WorkspaceBusy { task, holder, tree }) = &second {
-        assert_eq!((task, holder, tree), (&id("second"), &id("first"), &PathBuf::from("/trees/a")));
+        assert_eq!(
+            (task, holder, tree),
+            (&id("second"), &id("first"), &PathBuf::from("/trees/a"))
+        );
     }
     assert_eq!(code(second), expected);
     assert_eq!(world.store.verify_all().unwrap(), []);
@@ -128,7 +133,10 @@ fn checks_keep_the_tree_too() {
     let second = admit(&world, "second", "/trees/a/b").unwrap();
     assert_eq!(code(first.record(&Event::CheckIntent {}, None)), "workspace_busy");
     second.record(&ended(result()), None).unwrap();
-    assert_eq!(first.record(&Event::CheckIntent {}, None).unwrap().checks, Checks::Running);
+    assert_eq!(
+        first.record(&Event::CheckIntent {}, None).unwrap().checks,
+        Checks::Running
+    );
     assert_eq!(code(second.record(&Event::CheckIntent {}, None)), "workspace_busy");
     assert_eq!(code(admit(&world, "third", "/trees/a")), "workspace_busy");
 }

@@ -95,7 +95,11 @@ impl Stored {
         field(&self.sequence.to_le_bytes());
         field(&self.at.0.to_le_bytes());
         field(&self.rules.to_le_bytes());
-        field(self.previous.as_ref().map_or(&[], |digest| digest.as_bytes().as_slice()));
+        field(
+            self.previous
+                .as_ref()
+                .map_or(&[], |digest| digest.as_bytes().as_slice()),
+        );
         match &self.body {
             Body::Command {
                 command_id,

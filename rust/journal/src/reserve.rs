@@ -17,7 +17,10 @@ pub(crate) fn hold(directory: &PrivateDirectory) -> Result<(), Error> {
         return Ok(());
     };
     let path = directory.join(NAME);
-    let length = file.metadata().map_err(|source| Error::io("inspect", &path, source))?.len();
+    let length = file
+        .metadata()
+        .map_err(|source| Error::io("inspect", &path, source))?
+        .len();
     if length == BYTES as u64 {
         return Ok(());
     }

@@ -4,8 +4,9 @@
 use crate::Error;
 use crate::event::{CostStatus, Event, OWNER_PROCESS_ENDED, RunResult};
 use crate::owner::{Liveness, lock_name};
+use crate::state::{Checks, Status};
 use crate::store::Store;
-use crate::task::{Checks, Status, Task};
+use crate::task::Task;
 use coder_digest::{Digest, TaskId};
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::{self, World, ended, result};
-use crate::task::Execution;
+use crate::state::Execution;
 
 fn gone(_: &Task) -> Remains {
     Remains {
@@ -100,7 +100,10 @@ fn a_run_that_was_asked_to_stop_ends_as_stopped() {
     world.store.command(&fixtures::cancel("c", &task, 3)).unwrap();
     world.store.settle(&task, unknown).unwrap();
     let closed = world.store.recover(&task, gone).unwrap();
-    assert_eq!((closed.status, closed.execution), (Status::Finished, Execution::Stopped));
+    assert_eq!(
+        (closed.status, closed.execution),
+        (Status::Finished, Execution::Stopped)
+    );
 }
 
 #[test]

@@ -7,7 +7,8 @@ use crate::directory::{Missing, PrivateDirectory};
 use crate::event::Event;
 use crate::limits::Limits;
 use crate::record::{Record, Stored};
-use crate::task::{Checks, Execution, Receipt, Rules, Status, Task, apply_command, check_revision};
+use crate::state::{Checks, Execution, Status};
+use crate::task::{Receipt, Rules, Task, apply_command, check_revision};
 use crate::transition::{apply_event, epoch_of};
 use crate::write::{self, Room};
 use crate::{Error, reservation, reserve};
@@ -94,6 +95,7 @@ impl Store {
         };
         let reader = Mutex::new(database::open(&directory, Access::Read)?);
         if access == Access::Write {
+            sync_log(&directory)?;
             reserve::hold(&directory)?;
         }
         let shared = Shared {
@@ -129,7 +131,7 @@ impl Store {
             .into());
         }
         let digest = Digest::of(bytes);
-        if let Some(receipt) = self.acknowledged(digest)? {
+        if let Some(receipt) = self.receipt_of(&self.reader(), digest)? {
             return Ok(receipt);
         }
         let command = Command::parse(bytes)?;
@@ -200,20 +202,6 @@ impl Store {
         write::command(self, transaction, current.as_ref(), &next, command, request, digest)
     }
 
-    /// The receipt of these exact bytes, if they were accepted. Before it is given out again the log is synced: a writer
-    /// killed between its write and its sync leaves a record that is visible but not yet durable.
-    fn acknowledged(&self, digest: Digest) -> Result<Option<Receipt>, Error> {
-        let receipt = self.receipt_of(&self.reader(), digest)?;
-        if receipt.is_some()
-            && let Some(log) = self.shared.directory.file(database::LOG_NAME, Missing::Refuse)?
-        {
-            log.sync_all()
-                .map_err(|source| Error::io("sync", &self.shared.directory.join(database::LOG_NAME), source))?;
-            self.shared.directory.sync()?;
-        }
-        Ok(receipt)
-    }
-
     fn receipt_of(&self, connection: &Connection, digest: Digest) -> Result<Option<Receipt>, Error> {
         let text: Option<String> = self.query(connection, "look for the command", |connection| {
             connection
@@ -226,7 +214,11 @@ impl Store {
     }
 
     pub(crate) fn event(&self, task: &TaskId, event: &Event, expected_revision: Option<u64>) -> Result<Task, Error> {
-        let room = if event.is_ending() { Room::Reserve } else { Room::Ordinary };
+        let room = if event.is_ending() {
+            Room::Reserve
+        } else {
+            Room::Ordinary
+        };
         self.write(room, |transaction| {
             let current = self.required(transaction, task)?;
             if let Some(expected) = expected_revision {
@@ -280,9 +272,9 @@ impl Store {
             .into_iter()
             .map(|record| {
                 let sequence = record.sequence;
-                record
-                    .parsed()
-                    .map_err(|what| self.corrupt(format!("the {what} of record {sequence} of task {task} cannot be read")))
+                record.parsed().map_err(|what| {
+                    self.corrupt(format!("the {what} of record {sequence} of task {task} cannot be read"))
+                })
             })
             .collect()
     }
@@ -342,6 +334,16 @@ impl Store {
     pub(crate) fn corrupt(&self, reason: impl Into<String>) -> Error {
         Error::corrupt(&self.shared.directory.join(database::NAME), reason)
     }
+}
+
+/// A writer killed between its write and its sync leaves a record that the next opening finds, visible but not yet durable.
+/// Synced here once, whatever can be seen from now on is durable, and a receipt may be given out again as it is.
+fn sync_log(directory: &PrivateDirectory) -> Result<(), Error> {
+    if let Some(log) = directory.file(database::LOG_NAME, Missing::Refuse)? {
+        log.sync_all()
+            .map_err(|source| Error::io("sync", &directory.join(database::LOG_NAME), source))?;
+    }
+    directory.sync()
 }
 
 /// A task and where its records end.

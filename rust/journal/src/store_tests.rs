@@ -69,12 +69,28 @@ fn a_command_id_belongs_to_its_exact_bytes() {
 fn a_refused_command_reserves_nothing() {
     let world = World::new();
     world.submit("t");
-    assert_eq!(code(world.store.command(&fixtures::cancel("c", &id("t"), 9))), "revision_mismatch");
-    assert_eq!(code(world.store.command(&fixtures::cancel("c", &id("u"), 1))), "not_found");
-    assert_eq!(code(world.store.command(&fixtures::submit("c", "t", "/x"))), "invalid_transition");
+    assert_eq!(
+        code(world.store.command(&fixtures::cancel("c", &id("t"), 9))),
+        "revision_mismatch"
+    );
+    assert_eq!(
+        code(world.store.command(&fixtures::cancel("c", &id("u"), 1))),
+        "not_found"
+    );
+    assert_eq!(
+        code(world.store.command(&fixtures::submit("c", "t", "/x"))),
+        "invalid_transition"
+    );
     assert_eq!(code(world.store.command(b"{}")), "invalid_command");
     assert_eq!(code(world.store.command(&vec![b' '; 64 * 1024 + 1])), "invalid_command");
-    assert_eq!(world.store.command(&fixtures::cancel("c", &id("t"), 1)).unwrap().revision, 2);
+    assert_eq!(
+        world
+            .store
+            .command(&fixtures::cancel("c", &id("t"), 1))
+            .unwrap()
+            .revision,
+        2
+    );
 }
 
 #[test]
@@ -118,7 +134,10 @@ fn the_history_is_every_record_chained() {
     assert_eq!(names, ["submit", "admitted", "effect_intent", "result"]);
     let mut previous = None;
     for (index, record) in history.iter().enumerate() {
-        assert_eq!((record.sequence, record.previous, record.rules), (index as u64 + 1, previous, 1));
+        assert_eq!(
+            (record.sequence, record.previous, record.rules),
+            (index as u64 + 1, previous, 1)
+        );
         previous = Some(record.digest);
     }
     let shown = serde_json::to_value(&history[2]).unwrap();
@@ -134,13 +153,19 @@ fn a_cancel_that_need_not_win_a_race() {
     let world = World::new();
     let task = world.submit("t");
     let owner = world.running(&task);
-    assert_eq!(code(world.store.command(&fixtures::cancel("c", &task, 1))), "revision_mismatch");
+    assert_eq!(
+        code(world.store.command(&fixtures::cancel("c", &task, 1))),
+        "revision_mismatch"
+    );
     let command = Identifier::new("c").unwrap();
     let receipt = world.store.cancel_now(&command, &task, "enough").unwrap();
     assert_eq!((receipt.revision, receipt.status), (4, Status::CancelRequested));
     owner.record(&fixtures::ended(fixtures::result()), None).unwrap();
     assert_eq!(world.store.cancel_now(&command, &task, "enough").unwrap(), receipt);
-    assert_eq!(code(world.store.cancel_now(&command, &task, "other")), "command_conflict");
+    assert_eq!(
+        code(world.store.cancel_now(&command, &task, "other")),
+        "command_conflict"
+    );
     assert_eq!(world.store.verify(&task).unwrap(), []);
     let history = world.store.history(&task).unwrap();
     let Content::Command { request, .. } = &history[3].content else {
@@ -167,7 +192,10 @@ fn the_bounds_of_a_store() {
             .command(&fixtures::correct(&format!("x-{revision}"), &id("a"), revision))
             .unwrap();
     }
-    assert_eq!(code(store.command(&fixtures::correct("x-4", &id("a"), 4))), "limit_exceeded");
+    assert_eq!(
+        code(store.command(&fixtures::correct("x-4", &id("a"), 4))),
+        "limit_exceeded"
+    );
     assert_eq!(store.verify_all().unwrap(), []);
 }
 
@@ -204,7 +232,10 @@ fn the_bound_of_owner_events() {
     let task = owner.record(&fixtures::admitted(&task), None).unwrap();
     owner.record(&fixtures::effect(&task), None).unwrap();
     owner.record(&Event::Spawned { process_id: 1 }, None).unwrap();
-    assert_eq!(code(owner.record(&fixtures::ended(fixtures::result()), None)), "limit_exceeded");
+    assert_eq!(
+        code(owner.record(&fixtures::ended(fixtures::result()), None)),
+        "limit_exceeded"
+    );
 }
 
 #[test]
@@ -260,7 +291,12 @@ fn looking_goes_on_while_a_writer_is_in_the_middle() {
             transaction
                 .execute("UPDATE tasks SET title = 'half done'", [])
                 .map_err(|source| other.database_error("test", source))?;
-            Ok((other.show(&task)?, other.list()?, other.verify(&task)?, world.store.list()?))
+            Ok((
+                other.show(&task)?,
+                other.list()?,
+                other.verify(&task)?,
+                world.store.list()?,
+            ))
         })
         .unwrap();
     assert_eq!(shown.1[0].title, "Fix the parser");
@@ -341,7 +377,10 @@ fn the_store_of_a_newer_program_is_refused() {
         raw.pragma_update(None, "user_version", 2).unwrap();
     });
     assert_eq!(error.code(), "unsupported_schema");
-    assert!(error.to_string().contains("store format 2; this program reads up to 1"), "{error}");
+    assert!(
+        error.to_string().contains("store format 2; this program reads up to 1"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -366,7 +405,10 @@ fn after_a_doubtful_write_the_store_must_be_opened_again() {
         .shared
         .doubtful
         .store(true, std::sync::atomic::Ordering::Release);
-    assert_eq!(code(world.store.command(&fixtures::cancel("c", &task, 1))), "reopen_required");
+    assert_eq!(
+        code(world.store.command(&fixtures::cancel("c", &task, 1))),
+        "reopen_required"
+    );
     assert_eq!(world.store.show(&task).unwrap().revision, 1);
     world.again().command(&fixtures::cancel("c", &task, 1)).unwrap();
 }

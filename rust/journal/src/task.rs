@@ -5,6 +5,7 @@ use crate::admission::Admission;
 use crate::command::{Action, Command};
 use crate::event::{CheckReport, RunResult};
 use crate::intent::Intent;
+use crate::state::{Checks, Execution, Status};
 use crate::{Error, limits};
 use coder_digest::{Digest, Identifier, TaskId};
 use serde::{Deserialize, Serialize};
@@ -38,80 +39,6 @@ impl Rules {
         (number == 1).then_some(Self::Version1)
     }
 }
-
-macro_rules! states {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
-
-        impl $name {
-            /// The state as written.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $text,)+ }
-            }
-
-            pub(crate) fn from_text(text: &str) -> Option<Self> {
-                match text { $($text => Some(Self::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
-states!(
-    /// Where a task stands.
-    Status {
-        /// Waits for a grant.
-        Queued = "queued",
-        /// Dropped before it ran.
-        Cancelled = "cancelled",
-        /// An owner runs it.
-        Running = "running",
-        /// An owner runs it and was asked to stop.
-        CancelRequested = "cancel_requested",
-        /// Its run ended and nothing of it is left.
-        Finished = "finished",
-        /// Its owner is gone, or something of it may still run.
-        Unknown = "unknown",
-    }
-);
-
-states!(
-    /// How the run went.
-    Execution {
-        /// No run yet.
-        NotStarted = "not_started",
-        /// Running.
-        Running = "running",
-        /// Ended with exit code 0.
-        Finished = "finished",
-        /// Ended otherwise.
-        Failed = "failed",
-        /// Stopped on request.
-        Stopped = "stopped",
-        /// Not known.
-        Unknown = "unknown",
-    }
-);
-
-states!(
-    /// What the independent checks say.
-    Checks {
-        /// Not run.
-        NotRun = "not_run",
-        /// Running.
-        Running = "running",
-        /// All passed.
-        Passed = "passed",
-        /// One failed.
-        Failed = "failed",
-        /// No verdict could be reached.
-        Unavailable = "unavailable",
-        /// There is a verdict, but of a request that was corrected since.
-        Disputed = "disputed",
-    }
-);
 
 /// A task. The field names are those of `coder task show`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -249,7 +176,9 @@ impl Task {
     pub fn prompt(&self) -> &str {
         let correction = self.corrections.last().map(|last| (last.revision, &last.prompt));
         let follow_up = self.follow_ups.last().map(|last| (last.revision, &last.prompt));
-        correction.max(follow_up).map_or(&self.intent.prompt, |(_, prompt)| prompt)
+        correction
+            .max(follow_up)
+            .map_or(&self.intent.prompt, |(_, prompt)| prompt)
     }
 
     /// Whether the task keeps its tree from other tasks (facts 2.6).

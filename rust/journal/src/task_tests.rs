@@ -78,15 +78,15 @@ fn cancel(#[case] status: Status, #[case] expected: Result<Status, &str>) {
 #[case(Status::Queued, Status::Queued, Checks::NotRun, None)]
 #[case(Status::Cancelled, Status::Cancelled, Checks::NotRun, Some("not needed"))]
 #[case(Status::Running, Status::CancelRequested, Checks::Disputed, Some(CORRECTED))]
-#[case(Status::CancelRequested, Status::CancelRequested, Checks::Disputed, Some("not needed"))]
+#[case(
+    Status::CancelRequested,
+    Status::CancelRequested,
+    Checks::Disputed,
+    Some("not needed")
+)]
 #[case(Status::Finished, Status::Finished, Checks::Disputed, None)]
 #[case(Status::Unknown, Status::Unknown, Checks::Disputed, None)]
-fn correct(
-    #[case] status: Status,
-    #[case] expected: Status,
-    #[case] checks: Checks,
-    #[case] reason: Option<&str>,
-) {
+fn correct(#[case] status: Status, #[case] expected: Status, #[case] checks: Checks, #[case] reason: Option<&str>) {
     let task = in_status(status);
     let next = after(Some(&task), &fixtures::correct("x2", &task.task_id, task.revision)).unwrap();
     assert_eq!(
@@ -110,7 +110,12 @@ fn continuing(#[case] status: Status, #[case] accepted: bool) {
     assert_eq!(next.is_ok(), accepted);
     if let Ok(next) = next {
         assert_eq!(
-            (next.status, next.execution, next.checks, next.cancellation_reason.as_deref()),
+            (
+                next.status,
+                next.execution,
+                next.checks,
+                next.cancellation_reason.as_deref()
+            ),
             (Status::Queued, Execution::NotStarted, Checks::NotRun, None)
         );
         assert_eq!(next.prompt(), "Now the printer.");

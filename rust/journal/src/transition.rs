@@ -5,7 +5,8 @@ use crate::Error;
 use crate::admission::Admission;
 use crate::event::{CHECKER_OWNER_LOST, CHECKS_SCHEMA, CheckReport, Event, OWNER_LOST, OWNER_PROCESS_ENDED};
 use crate::event::{RunResult, Verdict};
-use crate::task::{Checks, Execution, Rules, Run, Status, Task};
+use crate::state::{Checks, Execution, Status};
+use crate::task::{Rules, Run, Task};
 use coder_digest::{Digest, json};
 use serde_json::Value;
 
@@ -160,9 +161,10 @@ fn unmet_spawn(task: &Task, run: &Run, process_id: u32) -> Option<&'static str> 
 }
 
 fn unmet_result(task: &Task, run: &Run, result: &RunResult) -> Option<&'static str> {
+    let is_settling = task.status == Status::Unknown && result.ending == OWNER_PROCESS_ENDED;
     if run.result.is_some() {
         Some("the turn has a result")
-    } else if !is_active(task) && !(task.status == Status::Unknown && result.ending == OWNER_PROCESS_ENDED) {
+    } else if !is_active(task) && !is_settling {
         Some("no run is under way")
     } else if !is_word(&result.ending) {
         Some("an ending is a snake_case word of at most 64 bytes")

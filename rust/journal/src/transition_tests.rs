@@ -49,7 +49,10 @@ fn command(task: &Task, bytes: &[u8]) -> Task {
 #[test]
 fn a_run_from_admission_to_verdict() {
     let task = finished();
-    assert_eq!((task.revision, task.status, task.execution), (4, Status::Finished, Execution::Finished));
+    assert_eq!(
+        (task.revision, task.status, task.execution),
+        (4, Status::Finished, Execution::Finished)
+    );
     let task = after(&task, &Event::CheckIntent {}).unwrap();
     assert!(task.reserves_tree());
     let task = after(&task, &checked(report(&task))).unwrap();
@@ -173,21 +176,45 @@ fn each_step_is_taken_once_and_in_order() {
     assert_eq!(rule(after(&queued, &effect(&queued))), "nothing was admitted");
     assert_eq!(rule(after(&queued, &Event::OwnerLost {})), "nothing was admitted");
     let running = running();
-    assert_eq!(rule(after(&running, &admit(admission(&running)))), "the turn was admitted before");
+    assert_eq!(
+        rule(after(&running, &admit(admission(&running)))),
+        "the turn was admitted before"
+    );
     let spawn = Event::Spawned { process_id: 42 };
-    assert_eq!(rule(after(&running, &spawn)), "a process starts only after its effect was announced");
+    assert_eq!(
+        rule(after(&running, &spawn)),
+        "a process starts only after its effect was announced"
+    );
     let other = Event::EffectIntent {
         effect_id: "t:2:command".into(),
     };
-    assert_eq!(rule(after(&running, &other)), "the effect id is not `<task>:<turn>:command`");
+    assert_eq!(
+        rule(after(&running, &other)),
+        "the effect id is not `<task>:<turn>:command`"
+    );
     let started = started();
-    assert_eq!(rule(after(&started, &effect(&started))), "the turn's effect was announced before");
-    assert_eq!(rule(after(&started, &Event::Spawned { process_id: 0 })), "a process id is not zero");
+    assert_eq!(
+        rule(after(&started, &effect(&started))),
+        "the turn's effect was announced before"
+    );
+    assert_eq!(
+        rule(after(&started, &Event::Spawned { process_id: 0 })),
+        "a process id is not zero"
+    );
     let spawned = after(&started, &spawn).unwrap();
     assert_eq!(rule(after(&spawned, &spawn)), "the turn's process was recorded before");
-    assert_eq!(rule(after(&spawned, &Event::CheckIntent {})), "only a finished run is checked");
-    assert_eq!(rule(after(&spawned, &Event::CheckOwnerLost {})), "no checks are under way");
-    assert_eq!(rule(after(&spawned, &checked(report(&spawned)))), "no checks are under way");
+    assert_eq!(
+        rule(after(&spawned, &Event::CheckIntent {})),
+        "only a finished run is checked"
+    );
+    assert_eq!(
+        rule(after(&spawned, &Event::CheckOwnerLost {})),
+        "no checks are under way"
+    );
+    assert_eq!(
+        rule(after(&spawned, &checked(report(&spawned)))),
+        "no checks are under way"
+    );
     let finished = finished();
     assert_eq!(rule(after(&finished, &ended(result()))), "the turn has a result");
     assert_eq!(rule(after(&finished, &Event::OwnerLost {})), "no run is under way");
@@ -268,7 +295,10 @@ fn lost_checks_are_unavailable() {
 fn checks_of_a_corrected_request_are_disputed() {
     let task = finished();
     let corrected = command(&task, &fixtures::correct("x", &task.task_id, task.revision));
-    assert_eq!(rule(after(&corrected, &Event::CheckIntent {})), "checks run once in a turn");
+    assert_eq!(
+        rule(after(&corrected, &Event::CheckIntent {})),
+        "checks run once in a turn"
+    );
     let checking = after(&task, &Event::CheckIntent {}).unwrap();
     let corrected = command(&checking, &fixtures::correct("x", &task.task_id, checking.revision));
     assert_eq!(corrected.checks, Checks::Running);
@@ -284,7 +314,10 @@ fn checks_need_requirements() {
     grant["requirements"] = Value::Null;
     let task = after(&task, &admit(admission_of(&task, grant))).unwrap();
     let task = after(&task, &ended(result())).unwrap();
-    assert_eq!(rule(after(&task, &Event::CheckIntent {})), "the grant pins no requirements");
+    assert_eq!(
+        rule(after(&task, &Event::CheckIntent {})),
+        "the grant pins no requirements"
+    );
 }
 
 #[rstest]

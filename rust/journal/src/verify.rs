@@ -102,6 +102,13 @@ impl Store {
             .filter(|answer| answer != "ok")
             .map(|reason| (None, Fault::Tables { reason }))
             .collect();
+        let orphaned = self.query(&self.reader(), "look for records without a task", |connection| {
+            connection.prepare("PRAGMA foreign_key_check")?.exists([])
+        })?;
+        if orphaned {
+            let reason = "records of a task that is gone".to_owned();
+            faults.push((None, Fault::Tables { reason }));
+        }
         for summary in self.list()? {
             let task = summary.task_id;
             faults.extend(self.verify(&task)?.into_iter().map(|fault| (Some(task.clone()), fault)));
@@ -111,7 +118,9 @@ impl Store {
 
     fn verify_on(&self, connection: &Connection, task: &TaskId) -> Result<Vec<Fault>, Error> {
         let kept = self.required(connection, task)?;
-        let records = self.query(connection, "read the history", |connection| Stored::all(connection, task))?;
+        let records = self.query(connection, "read the history", |connection| {
+            Stored::all(connection, task)
+        })?;
         let mut faults = Vec::new();
         let mut end = End::default();
         for record in &records {

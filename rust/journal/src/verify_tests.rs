@@ -87,3 +87,14 @@ fn a_missing_lock_file_shows() {
     assert_eq!(world.store.verify(&task).unwrap(), [Fault::LockMissing]);
     assert_eq!(world.store.verify_all().unwrap(), [(Some(task), Fault::LockMissing)]);
 }
+
+#[test]
+fn a_task_that_was_removed_shows() {
+    let world = World::new();
+    world.finished("t");
+    let raw = Connection::open(world.path().join("journal.db")).unwrap();
+    raw.execute_batch("DROP TRIGGER tasks_last; PRAGMA foreign_keys = OFF; DELETE FROM tasks")
+        .unwrap();
+    let reason = "records of a task that is gone".to_owned();
+    assert_eq!(world.store.verify_all().unwrap(), [(None, Fault::Tables { reason })]);
+}

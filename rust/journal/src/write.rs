@@ -89,7 +89,11 @@ pub(crate) fn command(
     request_digest: Digest,
 ) -> Result<Receipt, Error> {
     let limits = store.shared.limits;
-    bound("accepted commands", store.count(transaction, "commands")? + 1, limits.commands)?;
+    bound(
+        "accepted commands",
+        store.count(transaction, "commands")? + 1,
+        limits.commands,
+    )?;
     if current.is_none() {
         bound("tasks", store.count(transaction, "tasks")? + 1, limits.tasks)?;
     }
@@ -122,7 +126,11 @@ pub(crate) fn event(
         epoch,
         event: text_of(store, event)?,
     };
-    let room = if event.is_ending() { Room::Reserve } else { Room::Ordinary };
+    let room = if event.is_ending() {
+        Room::Reserve
+    } else {
+        Room::Ordinary
+    };
     append(store, transaction, Some(current), next, body, room)
 }
 

@@ -14,7 +14,10 @@ use std::time::Duration;
 
 struct SmallDisk(tempfile::TempDir);
 
-#[expect(clippy::disallowed_methods, reason = "mount and umount are programs of the test's own set-up")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "mount and umount are programs of the test's own set-up"
+)]
 fn run(program: &str, arguments: &[&str], path: &Path) -> bool {
     let status = Command::new(program).args(arguments).arg(path).status();
     status.is_ok_and(|status| status.success())
@@ -24,7 +27,11 @@ impl SmallDisk {
     fn new() -> Option<Self> {
         let home = tempfile::TempDir::new().unwrap();
         let mounted = rustix::process::geteuid().is_root()
-            && run("mount", &["-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs"], home.path());
+            && run(
+                "mount",
+                &["-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs"],
+                home.path(),
+            );
         mounted.then_some(Self(home))
     }
 

@@ -13,7 +13,10 @@ use std::time::Duration;
 
 const ROLE: &str = "CODER_JOURNAL_TEST_ROLE";
 
-#[expect(clippy::disallowed_methods, reason = "the child is this test binary, killed by the test on purpose")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the child is this test binary, killed by the test on purpose"
+)]
 fn child(test: &str, role: &str, store: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
@@ -78,7 +81,11 @@ fn sixteen_threads_lose_nothing_whether_they_share_a_handle_or_not() {
     let world = World::new();
     std::thread::scope(|scope| {
         for worker in 0..16 {
-            let store = if worker % 2 == 0 { world.store.clone() } else { world.again() };
+            let store = if worker % 2 == 0 {
+                world.store.clone()
+            } else {
+                world.again()
+            };
             scope.spawn(move || work(&store, &worker.to_string()));
         }
     });
@@ -175,11 +182,11 @@ fn a_killed_writer_loses_nothing_it_acknowledged() {
         random % below
     };
     let mut acknowledged = 0;
-    for _ in 0..6 {
+    for _ in 0..12 {
         // On a real disk, unlike the other tests: the log is written, synced and recovered as in use.
         let home = tempfile::TempDir::new().unwrap();
         let path = home.path().join("store");
-        for round in 0..20 {
+        for round in 0..10 {
             let round = round.to_string();
             let mut child = child("a_killed_writer_loses_nothing_it_acknowledged", &round, &path);
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -198,7 +205,10 @@ fn a_killed_writer_loses_nothing_it_acknowledged() {
             settle_all(&store);
         }
     }
-    assert!(acknowledged > 100, "only {acknowledged} were acknowledged before a kill");
+    assert!(
+        acknowledged > 100,
+        "only {acknowledged} were acknowledged before a kill"
+    );
 }
 
 fn settle_all(store: &Store) {
