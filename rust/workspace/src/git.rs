@@ -95,7 +95,7 @@ impl Git {
     /// [`Error::GitMissing`] when none has.
     pub fn find() -> Result<Self, Error> {
         let found = PLACES.iter().map(Path::new).find(|place| place.is_file());
-        found.map(|place| Self::at(place)).ok_or_else(|| Error::GitMissing {
+        found.map(Self::at).ok_or_else(|| Error::GitMissing {
             places: PLACES.join(", "),
         })
     }
