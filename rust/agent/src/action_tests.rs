@@ -84,10 +84,8 @@ fn scripts_are_bounded_in_number_and_length() {
         })
     );
     let longest = "x".repeat(SCRIPT_BYTES);
-    assert_eq!(
-        parse_action(&reply(&[longest.clone()])).unwrap().commands,
-        [longest.clone()]
-    );
+    let one = std::slice::from_ref(&longest);
+    assert_eq!(parse_action(&reply(one)).unwrap().commands, one);
     assert_eq!(
         parse_action(&reply(&["true".to_owned(), longest + "x"])),
         Err(Error::ScriptTooLong {

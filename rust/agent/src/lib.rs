@@ -30,6 +30,7 @@ mod prompt;
 mod run;
 mod step;
 mod stuck;
+mod system;
 mod usage;
 mod view;
 
@@ -47,6 +48,7 @@ pub use judge::{
 };
 pub use limits::{Limits, MINIMUM_STUCK_STEPS};
 pub use projection::{OUTPUT_HEAD_CHARACTERS, OUTPUT_TAIL_CHARACTERS, project_output};
-pub use run::{Parts, SYSTEM, Task, run};
+pub use run::{Parts, Task, run};
+pub use system::SYSTEM;
 pub use usage::{Cost, Tokens};
 pub use view::{VIEW_FILE_CHARACTERS, VIEW_FILES, VIEW_TOTAL_CHARACTERS};

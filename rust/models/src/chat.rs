@@ -186,3 +186,7 @@ impl Chat {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "chat_tests.rs"]
+mod tests;

@@ -3,7 +3,7 @@
 
 use crate::attempts::{AttemptError, AttemptErrorKind};
 use crate::chat::Chat;
-use crate::openai::{Protocol, Timeouts};
+use crate::config::{Protocol, Timeouts};
 use crate::received::{End, Received};
 use crate::refusal::{Failing, status_error};
 use crate::responses::Responses;

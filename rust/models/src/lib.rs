@@ -8,10 +8,37 @@
 //!
 //! Nothing here reads the environment, a configuration file or the machine's clock, chooses a route, or prices tokens.
 //! A [`Secret`] never shows in `Debug`, in an error or in a record, also when a server echoes it.
+//!
+//! ```
+//! use coder_agent::{GenerationRequest, HostFault, action_schema};
+//! use coder_digest::ModelName;
+//! use coder_models::{AttemptRequest, AttemptResponse, Attempts, Client as _, Script, Scripted};
+//!
+//! struct Print;
+//! impl Attempts for Print {
+//!     fn request(&mut self, request: &AttemptRequest<'_>) -> Result<(), HostFault> {
+//!         println!("{} {}", request.kind.as_str(), request.body_digest);
+//!         Ok(())
+//!     }
+//!     fn response(&mut self, response: &AttemptResponse) -> Result<(), HostFault> {
+//!         println!("{}", response.text);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let script = Script::parse(
+//!     br#"{"schema": "openagents.microcoder.script.v1", "turns": [{"expect": [{"step": 1}], "reply": "hello"}]}"#,
+//! )?;
+//! let mut client = Scripted::new(script, ModelName::new("recorded").unwrap());
+//! let request = GenerationRequest { step: 1, system: "", prompt: "hi", previous_bytes: 0, schema: action_schema() };
+//! assert_eq!(client.call(&request, &mut Print, &|| false).reply.as_deref(), Ok("hello"));
+//! # Ok::<(), coder_models::Error>(())
+//! ```
 
 mod attempts;
 mod chat;
 mod client;
+mod config;
 mod endpoint;
 mod error;
 mod exchange;
@@ -25,9 +52,10 @@ mod secret;
 
 pub use attempts::{AttemptError, AttemptErrorKind, AttemptKind, AttemptRequest, AttemptResponse, Attempts};
 pub use client::{Client, Recorded};
+pub use config::{Effort, OpenAiConfig, Protocol, ProxyUse, RESPONSE_BYTES, Timeouts};
 pub use endpoint::Endpoint;
 pub use error::Error;
-pub use openai::{Effort, OpenAi, OpenAiConfig, Protocol, ProxyUse, RESPONSE_BYTES, Timeouts};
+pub use openai::OpenAi;
 pub use script::{Expectation, SCRIPT_SCHEMA, Script, ScriptFailure, ScriptReply, ScriptTurn, ScriptUsage};
 pub use scripted::{SCRIPT_ENDPOINT, Scripted};
 pub use secret::Secret;

@@ -52,7 +52,10 @@ fn understand(error: &Value, around: &Value, failing: &Failing<'_>) -> AttemptEr
         .or_else(|| error.get("detail").and_then(Value::as_str))
         .unwrap_or_default();
     let code = error.get("code").and_then(Value::as_u64);
-    let mut names = [name("type"), name("code")].into_iter().filter(|name| !name.is_empty());
+    // An event of the kind "error" is its own error object; its kind names no cause.
+    let mut names = [name("type"), name("code")]
+        .into_iter()
+        .filter(|name| !name.is_empty() && *name != "error");
     let short = shorten(words);
     let mut message = match failing.status {
         200..=299 => "the server reports an error inside the response".to_owned(),

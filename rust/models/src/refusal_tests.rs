@@ -150,3 +150,19 @@ fn a_limit_may_come_inside_a_stream() {
 fn durations(#[case] text: &str, #[case] expected: Option<f64>) {
     assert_eq!(duration(text), expected);
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_body_and_header_is_understood_somehow(
+        body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+        wait in "[ -~]{0,12}",
+        status in 300_u16..600,
+    ) {
+        let headers = HeaderMap::from_iter([(HeaderName::from_static("retry-after"), HeaderValue::from_str(&wait).unwrap())]);
+        let failing = Failing { status, headers: &headers, now: Timestamp(NOW * 1_000) };
+        let error = status_error(&body, &failing);
+        assert_eq!(error.capacity.is_some(), error.kind == Capacity);
+        assert!(error.message.chars().count() < 500);
+        let _ = duration(&wait);
+    }
+}

@@ -209,3 +209,7 @@ impl Responses {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "responses_tests.rs"]
+mod tests;
