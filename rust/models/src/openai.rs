@@ -29,6 +29,12 @@ enum ResponseFormat {
     Free,
 }
 
+/// A request that was sent: what it used counts whether or not its record was retained.
+struct Attempted {
+    response: AttemptResponse,
+    retained: Result<(), HostFault>,
+}
+
 /// A client of one endpoint and one model.
 pub struct OpenAi {
     config: OpenAiConfig,
@@ -105,7 +111,7 @@ impl OpenAi {
         number: u32,
         attempts: &mut dyn Attempts,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<AttemptResponse, GenerationFailure> {
+    ) -> Result<Attempted, GenerationFailure> {
         let fault = |reason: String| GenerationFailure::HostFault(HostFault(reason));
         // A runtime inside a runtime panics; the face of this crate is synchronous and says so instead.
         if tokio::runtime::Handle::try_current().is_ok() {
@@ -149,8 +155,8 @@ impl OpenAi {
             received.clear(key);
         }
         let response = self.described(request.step, number, received);
-        attempts.response(&response).map_err(GenerationFailure::HostFault)?;
-        Ok(response)
+        let retained = attempts.response(&response);
+        Ok(Attempted { response, retained })
     }
 
     fn described(&self, step: u32, number: u32, received: Received) -> AttemptResponse {
@@ -216,8 +222,8 @@ impl Client for OpenAi {
         let mut waits = self.config.retry_waits.clone().into_iter();
         loop {
             let number = generated.attempts.saturating_add(1);
-            let response = match self.attempt(request, number, attempts, cancelled) {
-                Ok(response) => response,
+            let Attempted { response, retained } = match self.attempt(request, number, attempts, cancelled) {
+                Ok(attempted) => attempted,
                 Err(failure) => {
                     generated.reply = Err(failure);
                     return generated;
@@ -225,6 +231,10 @@ impl Client for OpenAi {
             };
             generated.attempts = number;
             account(&mut generated, &response);
+            if let Err(fault) = retained {
+                generated.reply = Err(GenerationFailure::HostFault(fault));
+                return generated;
+            }
             let Some(error) = response.error else {
                 generated.reply = Ok(response.text);
                 return generated;

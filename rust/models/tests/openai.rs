@@ -518,15 +518,18 @@ fn nothing_is_sent_without_a_retained_intent() {
 }
 
 #[test]
-fn nothing_acts_on_a_response_that_is_not_retained() {
+fn nothing_acts_on_a_response_that_is_not_retained_but_it_counts() {
     let server = Server::start(vec![chat(1_000)]);
     let mut keeper = Keeper {
         refuse: Some("response"),
         ..Keeper::default()
     };
     assert_eq!(
-        call(&server, &mut keeper).reply,
-        Err(GenerationFailure::HostFault(HostFault("no space left".to_owned())))
+        call(&server, &mut keeper),
+        Generated {
+            reply: Err(GenerationFailure::HostFault(HostFault("no space left".to_owned()))),
+            ..said("", tokens())
+        }
     );
 }
 
