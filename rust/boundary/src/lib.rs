@@ -1,1 +1,62 @@
-//! boundary
+//! What a command may touch, and the kernel that makes it so.
+//!
+//! A [`Policy`] says in plain data which trees a command may read and change, which network it has and what it may use
+//! up. [`Boundary::prepare`] checks it and makes everything ready; [`Boundary::command`] gives commands that
+//! `coder_process` runs behind every wall at once:
+//!
+//! - user, mount, process, IPC, host name and (offline) network namespaces;
+//! - a root assembled from what was granted, in which nothing else exists, read-only but for the granted writes;
+//! - a private home and `/tmp` ([`Scratch`]), a fresh `/proc`, and the few devices that harm nobody;
+//! - Landlock on files, abstract sockets and signals, and a filter of system calls, as second and third walls;
+//! - no capability, no new privileges, no descriptor of the host, bounded resources.
+//!
+//! A wall the kernel does not give refuses the command and names the fix. What the kernel gave is a value,
+//! [`Enforced`], which can be compared with what is demanded. [`probe`] tries every wall without a command.
+//!
+//! ```no_run
+//! use coder_boundary::{Boundary, Mode, Policy, Scratch, Workspace};
+//!
+//! let policy = Policy {
+//!     workspace: Some(Workspace { path: "/home/me/project".into(), mode: Mode::Write }),
+//!     ..Policy::default()
+//! };
+//! let boundary = Boundary::prepare(policy, Scratch::create("/tmp".as_ref())?)?;
+//! let outcome = boundary.command("make").argument("check").capture(64 * 1024)?;
+//! assert!(boundary.enforced(outcome.layers).satisfies(boundary.planned()).is_ok());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What this crate does not do: it starts nothing itself, knows no task, and does not bound the memory of a whole tree
+//! of processes. It trusts the granted trees' owner; a command cannot leave what was granted, but inside it it may do
+//! anything. Linux 5.13 or later.
+
+#![allow(
+    unsafe_code,
+    reason = "namespaces, mounts, Landlock and seccomp are entered by system calls after a clone"
+)]
+
+mod assembly;
+mod boundary;
+mod confinement;
+mod enforced;
+mod error;
+mod filter;
+mod git;
+mod layers;
+mod machine;
+mod paths;
+mod policy;
+mod probe;
+mod rights;
+mod scratch;
+mod step;
+mod system;
+pub mod toolchains;
+
+pub use boundary::Boundary;
+pub use enforced::{AbstractSockets, Bound, Enforced, Namespace, Power, Reach, Root, Shortfall, SystemCalls};
+pub use error::Error;
+pub use layers::{Layer, LayerSet};
+pub use policy::{Access, GitView, Mode, Network, Policy, Resources, Workspace};
+pub use probe::{Capabilities, Finding, Gap, explain, probe};
+pub use scratch::Scratch;

@@ -1,0 +1,452 @@
+//! From checked grants to the ordered acts that assemble a root, and the Landlock rules that say the same again.
+//! Pure bookkeeping, but for what it makes in the private scratch; nothing is mounted here.
+
+use crate::machine::{self, Appearance};
+use crate::paths::{Granted, Kind, Presence};
+use crate::policy::{Mode, Network};
+use crate::rights::{Right, Rights};
+use crate::scratch::Entry;
+use crate::step::{EMPTY_FILE, Step};
+use crate::system::Recursive;
+use crate::{Error, Scratch};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CStr, CString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+const WRITABLE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+
+/// Devices that harm nobody.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/// Links that programs expect in every root.
+const LINKS: [(&str, &str); 7] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+    ("/dev/ptmx", "pts/ptmx"),
+    ("/etc/mtab", "/proc/self/mounts"),
+    ("/var/run", "/run"),
+];
+
+/// The places inside that are private to the boundary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub(crate) home: PathBuf,
+    pub(crate) temporary: PathBuf,
+}
+
+impl Places {
+    /// The usual names, unless a granted tree is or holds one of them: nothing of ours may appear in the user's tree.
+    pub(crate) fn beside(grants: &[Granted]) -> Self {
+        let free = |usual: &str, other: &str| {
+            let taken = grants.iter().any(|granted| Path::new(usual).starts_with(&granted.path));
+            PathBuf::from(if taken { other } else { usual })
+        };
+        Self {
+            home: free("/home/agent", "/run/agent/home"),
+            temporary: free("/tmp", "/run/agent/tmp"),
+        }
+    }
+
+    /// Where in the scratch a path lies that is inside one of the places.
+    pub(crate) fn on_host(&self, path: &Path, scratch: &Scratch) -> Option<PathBuf> {
+        let places = [(&self.temporary, scratch.temporary()), (&self.home, scratch.home())];
+        places
+            .into_iter()
+            .find_map(|(place, on_host)| path.strip_prefix(place).ok().map(|rest| on_host.join(rest)))
+    }
+}
+
+/// One act and its words.
+#[derive(Debug)]
+pub(crate) struct Act {
+    pub(crate) step: Step,
+    pub(crate) words: String,
+}
+
+/// The acts in order, and every tree that will be visible.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    pub(crate) acts: Vec<Act>,
+    visible: Vec<PathBuf>,
+}
+
+impl Assembly {
+    /// Whether a path lies in a tree of the host that will be visible.
+    pub(crate) fn shows(&self, path: &Path) -> bool {
+        self.visible.iter().any(|tree| path.starts_with(tree))
+    }
+}
+
+/// What an assembly is made of. The grants are ordered and in no conflict.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ingredients<'a> {
+    pub(crate) grants: &'a [Granted],
+    pub(crate) sealed: &'a [PathBuf],
+    pub(crate) places: &'a Places,
+    pub(crate) scratch: &'a Scratch,
+    pub(crate) network: Network,
+    /// Bytes of shared memory; the kernel's half of all memory when absent.
+    pub(crate) shared_memory: Option<u64>,
+}
+
+/// Orders the acts, and adds the rules to `rights`.
+pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Result<Assembly, Error> {
+    let Ingredients {
+        grants,
+        sealed,
+        places,
+        scratch,
+        network,
+        shared_memory,
+    } = ingredients;
+    let mut parts = machine::parts(network)?;
+    parts.retain(|part| {
+        let source = match &part.appearance {
+            Appearance::Mounted { source, .. } => source.as_path(),
+            Appearance::Link(_) | Appearance::Directory | Appearance::Copied(_) => part.path.as_path(),
+        };
+        !sealed
+            .iter()
+            .any(|sealed| part.path.starts_with(sealed) || source.starts_with(sealed))
+    });
+
+    let mut builder = Builder::new(grants, places);
+    for directory in ["/dev/pts", "/dev/shm", "/etc", "/proc", "/run"] {
+        builder.directory(Path::new(directory));
+    }
+    for device in DEVICES {
+        builder.entry(&Path::new("/dev").join(device), Entry::File(Vec::new()));
+    }
+    for (path, content) in LINKS {
+        builder.entry(Path::new(path), Entry::Link(PathBuf::from(content)));
+    }
+    builder.entry(Path::new("/var/tmp"), Entry::Link(places.temporary.clone()));
+    builder.directory(&places.home);
+    builder.directory(&places.temporary);
+    if !sealed.is_empty() {
+        let path = Path::new("/").join(std::ffi::OsStr::from_bytes(EMPTY_FILE.to_bytes()));
+        builder.entry(&path, Entry::File(Vec::new()));
+    }
+    let mut mounted = Vec::new();
+    for part in parts {
+        match part.appearance {
+            Appearance::Link(content) => builder.entry(&part.path, Entry::Link(content)),
+            Appearance::Directory => builder.directory(&part.path),
+            Appearance::Copied(bytes) => builder.entry(&part.path, Entry::File(bytes)),
+            Appearance::Mounted { source, directory } => {
+                let entry = if directory {
+                    Entry::Directory
+                } else {
+                    Entry::File(Vec::new())
+                };
+                builder.entry(&part.path, entry);
+                if directory {
+                    builder.visible.push(part.path.clone());
+                }
+                mounted.push((source, part.path));
+            }
+        }
+    }
+    for granted in grants {
+        builder.point(granted, scratch)?;
+    }
+
+    scratch.fill_root(&builder.entries)?;
+    let mut acts = Acts::default();
+    acts.push(Step::Private, "keep mounts from the host");
+    acts.push(
+        Step::Root {
+            at: absolute(scratch.root())?,
+        },
+        "mount the prepared root",
+    );
+    let proc_flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    // Read-only as a whole: to root outside, /proc/sys and its like would be writable inside.
+    acts.filesystem(c"proc", "/proc", proc_flags, String::new())?;
+    for (source, path) in mounted {
+        let words = format!("show {}", path.display());
+        // The rule of /etc holds what is mounted in it.
+        if !path.starts_with("/etc") {
+            rights.allow(absolute(&path)?, Right::Execute);
+        }
+        acts.push(
+            Step::System {
+                source: absolute(&source)?,
+                at: inside(&path)?,
+            },
+            words,
+        );
+    }
+    acts.attributes("/", libc::MOUNT_ATTR_NODEV)?;
+    for device in DEVICES {
+        let path = Path::new("/dev").join(device);
+        let words = format!("show {}", path.display());
+        acts.push(
+            Step::System {
+                source: absolute(&path)?,
+                at: inside(&path)?,
+            },
+            words,
+        );
+    }
+    // Once for all that was mounted until now; what comes later may be written to.
+    acts.attributes("/", libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID)?;
+    let pts_flags = libc::MS_NOSUID | libc::MS_NOEXEC;
+    acts.filesystem(
+        c"devpts",
+        "/dev/pts",
+        pts_flags,
+        "newinstance,ptmxmode=0666,mode=0620".to_owned(),
+    )?;
+    let size = shared_memory.map_or_else(|| "mode=1777".to_owned(), |bytes| format!("mode=1777,size={bytes}"));
+    acts.filesystem(c"tmpfs", "/dev/shm", pts_flags | libc::MS_NODEV, size)?;
+    for (source, at) in [(scratch.temporary(), &places.temporary), (scratch.home(), &places.home)] {
+        let words = format!("show {}", at.display());
+        acts.push(
+            Step::System {
+                source: absolute(&source)?,
+                at: inside(at)?,
+            },
+            words.clone(),
+        );
+        let attributes = Step::Attributes {
+            at: inside(at)?,
+            recursive: Recursive::No,
+            attributes: WRITABLE,
+        };
+        acts.push(attributes, words);
+        rights.allow(absolute(at)?, Right::Change);
+    }
+    for (island, points) in &builder.islands {
+        let words = format!("make room at {}", island.display());
+        let empty = Step::Empty {
+            at: inside(island)?,
+            kind: Kind::Directory,
+            attributes: WRITABLE,
+        };
+        acts.push(empty, words.clone());
+        for (path, kind) in points {
+            let path = inside(path)?;
+            acts.push(
+                match kind {
+                    Kind::Directory => Step::Directory { path },
+                    Kind::File => Step::EmptyFile { path },
+                },
+                words.clone(),
+            );
+        }
+        let attributes = Step::Attributes {
+            at: inside(island)?,
+            recursive: Recursive::No,
+            attributes: READ_ONLY,
+        };
+        acts.push(attributes, words);
+    }
+    for granted in grants {
+        let (attributes, right) = match (granted.mode, granted.kind) {
+            (Mode::Read, Kind::Directory) => (READ_ONLY, Right::Execute),
+            (Mode::Read, Kind::File) => (READ_ONLY, Right::ExecuteFile),
+            (Mode::Write, Kind::Directory) => (WRITABLE, Right::Change),
+            (Mode::Write, Kind::File) => (WRITABLE, Right::ChangeFile),
+        };
+        // What is held in place lies in a granted tree already, and Landlock cannot take away what it gave above.
+        if granted.presence != Presence::Optional {
+            rights.allow(absolute(&granted.path)?, right);
+        }
+        acts.show(&granted.path, &granted.path, attributes, granted.presence)?;
+    }
+    for sealed in sealed
+        .iter()
+        .filter(|sealed| builder.visible.iter().any(|tree| sealed.starts_with(tree)))
+    {
+        let kind = if sealed.is_dir() { Kind::Directory } else { Kind::File };
+        let attributes = READ_ONLY | libc::MOUNT_ATTR_NOEXEC;
+        acts.push(
+            Step::Empty {
+                at: inside(sealed)?,
+                kind,
+                attributes,
+            },
+            format!("cover {}", sealed.display()),
+        );
+    }
+    acts.push(Step::Pivot, "let the host's root go");
+
+    rights.allow(c"/".to_owned(), Right::List);
+    rights.allow(c"/etc".to_owned(), Right::Read);
+    rights.allow(c"/proc".to_owned(), Right::Read);
+    rights.allow(c"/run".to_owned(), Right::Read);
+    rights.allow(c"/dev".to_owned(), Right::Devices);
+    rights.allow(c"/dev/shm".to_owned(), Right::Change);
+    Ok(Assembly {
+        acts: acts.0,
+        visible: builder.visible,
+    })
+}
+
+#[derive(Default)]
+struct Acts(Vec<Act>);
+
+impl Acts {
+    fn push(&mut self, step: Step, words: impl Into<String>) {
+        self.0.push(Act {
+            step,
+            words: words.into(),
+        });
+    }
+
+    fn filesystem(&mut self, kind: &'static CStr, at: &str, flags: u64, options: String) -> Result<(), Error> {
+        let options = absolute(Path::new(&options))?;
+        let step = Step::Filesystem {
+            kind,
+            at: inside(Path::new(at))?,
+            flags,
+            options,
+        };
+        self.push(step, format!("mount {at}"));
+        Ok(())
+    }
+
+    fn attributes(&mut self, at: &str, attributes: u64) -> Result<(), Error> {
+        let step = Step::Attributes {
+            at: inside(Path::new(at))?,
+            recursive: Recursive::Yes,
+            attributes,
+        };
+        self.push(step, "make what is shown read-only");
+        Ok(())
+    }
+
+    fn show(&mut self, source: &Path, at: &Path, attributes: u64, presence: Presence) -> Result<(), Error> {
+        let step = Step::Show {
+            source: absolute(source)?,
+            at: inside(at)?,
+            attributes,
+            presence,
+        };
+        self.push(step, format!("show {}", at.display()));
+        Ok(())
+    }
+}
+
+/// Works out which mount points must be made, and where.
+struct Builder<'a> {
+    grants: &'a [Granted],
+    places: &'a Places,
+    entries: BTreeMap<PathBuf, Entry>,
+    /// Small filesystems inside the private places, each with the mount points it holds.
+    islands: BTreeMap<PathBuf, BTreeSet<(PathBuf, Kind)>>,
+    visible: Vec<PathBuf>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(grants: &'a [Granted], places: &'a Places) -> Self {
+        Self {
+            grants,
+            places,
+            entries: BTreeMap::new(),
+            islands: BTreeMap::new(),
+            visible: Vec::new(),
+        }
+    }
+
+    fn directory(&mut self, path: &Path) {
+        self.entry(path, Entry::Directory);
+    }
+
+    /// Puts something into the root's own filesystem, and the directories above it. What is there first stays.
+    fn entry(&mut self, path: &Path, entry: Entry) {
+        // A link on the way to a granted path would lead its mount elsewhere.
+        if matches!(entry, Entry::Link(_)) && self.grants.iter().any(|granted| granted.path.starts_with(path)) {
+            return;
+        }
+        for above in path.ancestors().skip(1).filter(|above| *above != Path::new("/")) {
+            self.entries.entry(above.to_path_buf()).or_insert(Entry::Directory);
+        }
+        self.entries.entry(path.to_path_buf()).or_insert(entry);
+    }
+
+    /// Makes sure that there is something to mount a granted path on. Never in a granted tree: what is granted inside
+    /// another granted tree is there already.
+    fn point(&mut self, granted: &Granted, scratch: &Scratch) -> Result<(), Error> {
+        let private = [
+            (&self.places.temporary, scratch.temporary()),
+            (&self.places.home, scratch.home()),
+        ];
+        let private = private.into_iter().find_map(|(place, on_host)| {
+            granted
+                .path
+                .strip_prefix(place)
+                .ok()
+                .map(|rest| (place.clone(), on_host, rest.to_path_buf()))
+        });
+        let in_shown = self.visible.iter().any(|tree| granted.path.starts_with(tree));
+        match private {
+            _ if in_shown => {}
+            Some((place, on_host, rest)) => self.point_in_private(granted.kind, &place, &on_host, &rest)?,
+            None => {
+                let entry = match granted.kind {
+                    Kind::Directory => Entry::Directory,
+                    Kind::File => Entry::File(Vec::new()),
+                };
+                self.entry(&granted.path, entry);
+            }
+        }
+        if granted.kind == Kind::Directory {
+            self.visible.push(granted.path.clone());
+        }
+        Ok(())
+    }
+
+    /// A mount point inside the private /tmp or home, which commands may change: only its first component lies there,
+    /// and being mounted on in every command it can neither be renamed nor replaced.
+    fn point_in_private(&mut self, kind: Kind, place: &Path, on_host: &Path, rest: &Path) -> Result<(), Error> {
+        let mut components = rest.components();
+        let Some(first) = components.next() else { return Ok(()) };
+        let on_host = on_host.join(first);
+        let island = place.join(first);
+        let deeper = components.as_path();
+        if deeper.as_os_str().is_empty() && kind == Kind::File {
+            return fs::write(&on_host, b"").map_err(Error::file("make the mount point", on_host));
+        }
+        fs::create_dir_all(&on_host).map_err(Error::file("make the mount point", on_host))?;
+        if !deeper.as_os_str().is_empty() {
+            let points = self.islands.entry(island.clone()).or_default();
+            let mut above = island;
+            let mut components = deeper.components().peekable();
+            while let Some(component) = components.next() {
+                above.push(component);
+                let kind = if components.peek().is_some() {
+                    Kind::Directory
+                } else {
+                    kind
+                };
+                points.insert((above.clone(), kind));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn absolute(path: &Path) -> Result<CString, Error> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::Nul { value: path.into() })
+}
+
+/// A path of the new root while that is the current directory.
+fn inside(path: &Path) -> Result<CString, Error> {
+    let relative = path.strip_prefix("/").unwrap_or(path);
+    absolute(if relative.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        relative
+    })
+}
+
+#[cfg(test)]
+#[path = "assembly_tests.rs"]
+mod tests;

@@ -1,0 +1,323 @@
+//! The checked and prepared boundary, and the commands that run in it.
+
+use crate::assembly::{self, Act, Ingredients, Places};
+use crate::confinement::Prepared;
+use crate::enforced::{Bound, Enforced};
+use crate::layers::{Layer, LayerSet};
+use crate::policy::{Access, Network, Policy, Resources};
+use crate::rights::Rights;
+use crate::step::Step;
+use crate::{Error, Scratch, filter, git, paths};
+use coder_process::{Command, Confinement, Limits, Unconfined};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The programs' search path, and what NixOS has beside it.
+const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+const NIXOS_PROGRAMS: &str = "/run/current-system/sw/bin";
+
+/// What commands may touch, made ready once for any number of them. Ends, and removes its scratch, when it and every
+/// command made from it are dropped.
+#[derive(Clone)]
+pub struct Boundary {
+    /// Absent with full access.
+    prepared: Option<Arc<Prepared>>,
+    planned: Enforced,
+    abi: u32,
+    environment: Vec<(OsString, OsString)>,
+    directory: Option<PathBuf>,
+    limits: Limits,
+    unguarded: Vec<PathBuf>,
+}
+
+impl std::fmt::Debug for Boundary {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Values of the environment may be secrets.
+        formatter
+            .debug_struct("Boundary")
+            .field("planned", &self.planned)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Boundary {
+    /// Checks a policy against the file system and itself, and makes everything ready that can be made ready before a
+    /// command: paths, mounts to make, Landlock rules, the compiled filter. Starts nothing.
+    ///
+    /// # Errors
+    /// What the policy asks for and cannot have, and [`Error::Layer`] when the kernel lacks Landlock. Namespaces that
+    /// the kernel refuses show when a command starts, as a `coder_process::Error` that names the act; see
+    /// [`explain`](crate::explain).
+    pub fn prepare(policy: Policy, scratch: Scratch) -> Result<Self, Error> {
+        Self::prepare_without(policy, scratch, LayerSet::EMPTY)
+    }
+
+    /// The same with layers left out, which only a test can ask for.
+    pub(crate) fn prepare_without(policy: Policy, scratch: Scratch, without: LayerSet) -> Result<Self, Error> {
+        match policy.access {
+            Access::Boundary | Access::Toolchains => Self::confined(policy, scratch, without),
+            Access::Full => Self::full(policy),
+        }
+    }
+
+    fn confined(policy: Policy, scratch: Scratch, without: LayerSet) -> Result<Self, Error> {
+        let mut grants = paths::grants(&policy)?;
+        let mut unguarded = Vec::new();
+        if let Some(view) = &policy.git {
+            let shown = git::shown(view, policy.workspace.as_ref(), &grants)?;
+            grants.extend(shown.grants);
+            unguarded = shown.unguarded;
+        }
+        let sealed = paths::sealed(&policy, &grants)?;
+        let workspace = grants
+            .iter()
+            .find(|granted| granted.role == "workspace")
+            .map(|granted| granted.path.clone());
+        let around = |granted: &&paths::Granted| scratch.path().starts_with(&granted.path);
+        if let Some(granted) = grants
+            .iter()
+            .filter(|granted| granted.mode == crate::Mode::Write)
+            .find(around)
+        {
+            let scratch = scratch.path().to_path_buf();
+            return Err(Error::ScratchInsideGrant {
+                scratch,
+                granted: granted.path.clone(),
+            });
+        }
+        let grants = paths::ordered(grants);
+        let places = Places::beside(&grants);
+        let mut rights = Rights::new()?;
+        let ingredients = Ingredients {
+            grants: &grants,
+            sealed: &sealed,
+            places: &places,
+            scratch: &scratch,
+            network: policy.network,
+            shared_memory: policy.resources.memory_bytes,
+        };
+        let assembly = assembly::assemble(ingredients, &mut rights)?;
+        let directory = match &policy.directory {
+            None => workspace.unwrap_or_else(|| places.home.clone()),
+            Some(directory) if places.on_host(directory, &scratch).is_some_and(|place| place.is_dir()) => {
+                directory.clone()
+            }
+            Some(directory) => {
+                let directory = paths::resolve("directory", directory)?;
+                if !assembly.shows(&directory) {
+                    return Err(Error::DirectoryHidden { path: directory });
+                }
+                directory
+            }
+        };
+
+        let namespaces = namespaces(policy.network)
+            .iter()
+            .filter(|layer| !without.contains(*layer))
+            .collect();
+        let acts = acts(assembly.acts, namespaces, without);
+        let abi = rights.abi();
+        let scoped = rights.scoped();
+        let prepared = Prepared {
+            namespaces,
+            acts,
+            rights,
+            filter: filter::program()?,
+            #[cfg(test)]
+            without,
+            scratch,
+        };
+        let layers = Layer::ALL
+            .into_iter()
+            .filter(|layer| !without.contains(*layer))
+            .filter(|layer| scoped || *layer != Layer::LandlockScope)
+            .filter(|layer| {
+                policy.network == Network::None || !matches!(layer, Layer::NetworkNamespace | Layer::Loopback)
+            })
+            .collect();
+        Ok(Self {
+            planned: Enforced::from_layers(policy.access, layers, abi, bounds(&policy.resources)),
+            abi,
+            environment: environment(&places, policy.environment),
+            directory: Some(directory),
+            limits: limits(&policy.resources),
+            unguarded,
+            prepared: Some(Arc::new(prepared)),
+        })
+    }
+
+    fn full(policy: Policy) -> Result<Self, Error> {
+        let directory = policy.directory.or(policy.workspace.map(|workspace| workspace.path));
+        let directory = directory
+            .map(|directory| paths::resolve("directory", &directory))
+            .transpose()?;
+        Ok(Self {
+            planned: Enforced::from_layers(Access::Full, LayerSet::EMPTY, 0, bounds(&policy.resources)),
+            abi: 0,
+            environment: policy.environment,
+            directory,
+            limits: limits(&policy.resources),
+            unguarded: Vec::new(),
+            prepared: None,
+        })
+    }
+
+    /// A command in this boundary: confined, with the boundary's environment, directory and limits.
+    pub fn command(&self, program: impl Into<PathBuf>) -> Command {
+        let confinement: Arc<dyn Confinement> = match &self.prepared {
+            Some(prepared) => prepared.clone(),
+            None => Arc::new(Unconfined),
+        };
+        let command = Command::new(program)
+            .confinement(confinement)
+            .limits(self.limits)
+            .variables(self.environment.iter().cloned());
+        match &self.directory {
+            Some(directory) => command.directory(directory),
+            None => command,
+        }
+    }
+
+    /// What every command will be held by, if the kernel gives all that is asked of it.
+    #[must_use]
+    pub fn planned(&self) -> &Enforced {
+        &self.planned
+    }
+
+    /// What a command really was held by, from the `layers` of its outcome.
+    #[must_use]
+    pub fn enforced(&self, outcome_layers: u64) -> Enforced {
+        let layers = LayerSet::from_bits(outcome_layers);
+        let bounds = (self.planned.memory, self.planned.process_count);
+        Enforced::from_layers(self.planned.access, layers, self.abi, bounds)
+    }
+
+    /// The private directory behind the commands' home and `/tmp`; absent with full access.
+    #[must_use]
+    pub fn scratch(&self) -> Option<&Scratch> {
+        self.prepared.as_ref().map(|prepared| &prepared.scratch)
+    }
+
+    /// Files that Git would obey, that do not exist, and that a command could therefore make. No kernel holds a name
+    /// that is not there: look for them after a run.
+    #[must_use]
+    pub fn unguarded(&self) -> &[PathBuf] {
+        &self.unguarded
+    }
+}
+
+fn namespaces(network: Network) -> LayerSet {
+    let always = [
+        Layer::UserNamespace,
+        Layer::MountNamespace,
+        Layer::ProcessNamespace,
+        Layer::IpcNamespace,
+        Layer::HostNameNamespace,
+    ];
+    let own_network = match network {
+        Network::None => Some(Layer::NetworkNamespace),
+        Network::Host => None,
+    };
+    always.into_iter().chain(own_network).collect()
+}
+
+/// Puts the acts around the assembly's: id maps before, since mounting needs them, and the rest after.
+fn acts(assembly: Vec<Act>, namespaces: LayerSet, without: LayerSet) -> Vec<Act> {
+    let mut acts = Vec::new();
+    if namespaces.contains(Layer::UserNamespace) {
+        let user = rustix::process::geteuid().as_raw();
+        let group = rustix::process::getegid().as_raw();
+        // The kernel takes a group map from an ordinary user only after `setgroups` is given up.
+        let maps = [
+            (c"/proc/self/setgroups", "deny".to_owned()),
+            (c"/proc/self/gid_map", format!("{group} {group} 1\n")),
+            (c"/proc/self/uid_map", format!("{user} {user} 1\n")),
+        ];
+        acts.extend(maps.map(|(file, line)| Act {
+            step: Step::Map {
+                file,
+                line: line.into_bytes(),
+            },
+            words: format!("write {}", file.to_str().unwrap_or_default()),
+        }));
+    }
+    if !without.contains(Layer::AssembledRoot) {
+        acts.extend(assembly);
+    }
+    if namespaces.contains(Layer::NetworkNamespace) && !without.contains(Layer::Loopback) {
+        acts.push(Act {
+            step: Step::Loopback,
+            words: "bring the loopback interface up".to_owned(),
+        });
+    }
+    acts.push(Act {
+        step: Step::Undumpable,
+        words: "hide the warden's memory".to_owned(),
+    });
+    acts
+}
+
+fn limits(resources: &Resources) -> Limits {
+    Limits {
+        address_space: None,
+        data: resources.memory_bytes,
+        processes: resources.processes,
+        open_files: resources.open_files,
+        file_size: resources.file_bytes,
+        cpu_seconds: resources.cpu_seconds,
+    }
+}
+
+fn bounds(resources: &Resources) -> (Bound, Bound) {
+    let memory = resources.memory_bytes.map_or(Bound::None, Bound::PerProcess);
+    let processes = match resources.processes {
+        // The kernel counts the processes of a user in a user namespace, but not root's.
+        Some(count) if !rustix::process::geteuid().is_root() => Bound::Together(count),
+        Some(_) | None => Bound::None,
+    };
+    (memory, processes)
+}
+
+/// What every command gets, the policy's own last.
+fn environment(places: &Places, added: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+    let mut path = SYSTEM_PATH.to_owned();
+    if Path::new(NIXOS_PROGRAMS).is_dir() {
+        path.push(':');
+        path.push_str(NIXOS_PROGRAMS);
+    }
+    let user = account_name(rustix::process::geteuid().as_raw()).unwrap_or_else(|| OsString::from("agent"));
+    let temporary = places.temporary.as_os_str();
+    let usual = [
+        ("PATH", OsString::from(path)),
+        ("HOME", places.home.clone().into_os_string()),
+        ("TMPDIR", temporary.to_owned()),
+        ("TMP", temporary.to_owned()),
+        ("TEMP", temporary.to_owned()),
+        ("LANG", OsString::from("C.UTF-8")),
+        ("USER", user.clone()),
+        ("LOGNAME", user),
+    ];
+    usual
+        .into_iter()
+        .map(|(name, value)| (OsString::from(name), value))
+        .chain(added)
+        .collect()
+}
+
+/// The account's name in /etc/passwd. Other sources of accounts would be asked over the network, and may hang.
+fn account_name(user: u32) -> Option<OsString> {
+    use std::os::unix::ffi::OsStringExt;
+    let accounts = fs::read("/etc/passwd").ok()?;
+    accounts.split(|byte| *byte == b'\n').find_map(|line| {
+        let mut fields = line.split(|byte| *byte == b':');
+        let name = fields.next()?;
+        let number = std::str::from_utf8(fields.nth(1)?).ok()?;
+        (number.parse() == Ok(user)).then(|| OsString::from_vec(name.to_vec()))
+    })
+}
+
+#[cfg(test)]
+#[path = "boundary_tests.rs"]
+mod tests;

@@ -1,0 +1,282 @@
+//! The filter of system calls: it refuses what reaches past the namespaces, and nothing they already isolate.
+//! Refused calls fail with `EPERM`, so that programs can go on; `clone3` fails with `ENOSYS`, since its flags lie in
+//! memory that a filter cannot read and every C library then falls back to `clone`, whose flags it can.
+
+use crate::Error;
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_long};
+
+/// Calls refused whatever their arguments.
+const REFUSED: &[c_long] = &[
+    // Asynchronous calls that no filter sees.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // Other processes' memory, registers and descriptors.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Keyrings belong to the user, not to a namespace.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // Large parts of the kernel behind one call.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    // The walls themselves.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    OPEN_TREE_ATTR,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_setns,
+    // Files by number, past every directory.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_fanotify_init,
+    // The machine.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_vhangup,
+    libc::SYS_nfsservctl,
+];
+
+/// Calls of the x86 alone: ports, segments, obsolete ways in.
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[c_long] = &[
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+    libc::SYS__sysctl,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: &[c_long] = &[];
+
+/// `open_tree_attr` of Linux 6.15, the same number on every architecture; not yet a name of the C library's bindings.
+const OPEN_TREE_ATTR: c_long = 467;
+
+/// Flags of `clone` and `unshare` that make a namespace.
+const NAMESPACES: [c_int; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+
+/// Execution domains that ordinary programs ask for, the last being the question which one is in force.
+const PERSONALITIES: [u64; 6] = [0, 0x0008, 0x2_0000, 0x2_0008, 0x4_0000, 0xffff_ffff];
+
+/// Address families with a place in the boundary. Others (vsock, packet, kernel crypto, bluetooth, …) are either not
+/// part of a network namespace or needed by no ordinary program.
+const FAMILIES: [c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// Compiles the program to install.
+///
+/// One program of two parts. The calls refused whatever their arguments are found by a binary search of our own: the
+/// kernel runs a new program once for every call number there is, so a linear chain of comparisons, as the compiler
+/// makes it, triples the time of starting a command. What looks at arguments is the compiler's.
+pub(crate) fn program() -> Result<BpfProgram, Error> {
+    build().map_err(|source| Error::Filter { source })
+}
+
+fn build() -> Result<BpfProgram, BackendError> {
+    let errno = |errno: c_int| SeccompAction::Errno(errno.unsigned_abs());
+    let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
+    let by_argument = SeccompFilter::new(rules()?, SeccompAction::Allow, errno(libc::EPERM), architecture)?;
+
+    let refused = REFUSED
+        .iter()
+        .chain(REFUSED_HERE)
+        .map(|call| (*call, u32::from(errno(libc::EPERM))));
+    let missing = (libc::SYS_clone3, u32::from(errno(libc::ENOSYS)));
+    let mut answers: Vec<(u32, u32)> = refused
+        .chain([missing])
+        .filter_map(|(call, answer)| u32::try_from(call).ok().map(|call| (call, answer)))
+        .collect();
+    answers.sort_unstable();
+
+    // A foreign architecture's numbers are either refused here or end the process at the compiler's check.
+    let mut program = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];
+    program.extend(without_x32());
+    let searched = search(&answers);
+    let end = searched.len();
+    program.extend(
+        searched
+            .into_iter()
+            .enumerate()
+            .map(|(position, instruction)| match instruction {
+                Searched::Done(instruction) => instruction,
+                // Call numbers are few, so the distance always fits.
+                Searched::GoOn => statement(
+                    libc::BPF_JMP | libc::BPF_JA,
+                    u32::try_from(end - position - 1).unwrap_or(0),
+                ),
+            }),
+    );
+    program.extend(BpfProgram::try_from(by_argument)?);
+    Ok(program)
+}
+
+/// An instruction of the search; where it goes on is known when the search is complete.
+enum Searched {
+    Done(sock_filter),
+    GoOn,
+}
+
+/// Searches sorted call numbers, returns the answer of the one that is equal, or goes on behind the search.
+fn search(answers: &[(u32, u32)]) -> Vec<Searched> {
+    const LEAF: usize = 3;
+    let mut program = Vec::new();
+    let (below, from_middle) = answers.split_at(answers.len() / 2);
+    if let Some((middle, _)) = from_middle.first()
+        && answers.len() > LEAF
+    {
+        let below = search(below);
+        let skipped = u8::try_from(below.len()).unwrap_or(u8::MAX);
+        program.push(Searched::Done(jump(libc::BPF_JGE, *middle, skipped, 0)));
+        program.extend(below);
+        program.extend(search(from_middle));
+    } else {
+        for (call, answer) in answers {
+            program.push(Searched::Done(jump(libc::BPF_JEQ, *call, 0, 1)));
+            program.push(Searched::Done(statement(libc::BPF_RET | libc::BPF_K, *answer)));
+        }
+        program.push(Searched::GoOn);
+    }
+    program
+}
+
+fn statement(code: u32, k: u32) -> sock_filter {
+    sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf: 0,
+        k,
+    }
+}
+
+fn jump(comparison: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter {
+        code: (libc::BPF_JMP | comparison | libc::BPF_K) as u16,
+        jt,
+        jf,
+        k,
+    }
+}
+
+fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED
+        .iter()
+        .chain(REFUSED_HERE)
+        .map(|call| (*call, Vec::new()))
+        .collect();
+
+    let mut making = Vec::new();
+    for flag in NAMESPACES {
+        let bit = u64::from(flag.unsigned_abs());
+        making.push(rule([equal_in(0, bit)?])?);
+    }
+    rules.insert(libc::SYS_clone, making.clone());
+    // CLONE_NEWTIME shares its bit with clone's exit signal and exists for unshare alone.
+    making.push(rule([equal_in(0, u64::from(libc::CLONE_NEWTIME.unsigned_abs()))?])?);
+    rules.insert(libc::SYS_unshare, making);
+
+    // Both push input into a terminal, for the shell outside to run.
+    let injecting = [libc::TIOCSTI, libc::TIOCLINUX];
+    let injecting = injecting
+        .into_iter()
+        .map(|request| rule([equal(1, request)?]))
+        .collect::<Result<Vec<_>, _>>()?;
+    rules.insert(libc::SYS_ioctl, injecting);
+
+    let odd = PERSONALITIES
+        .into_iter()
+        .map(|domain| unequal(0, domain))
+        .collect::<Result<Vec<_>, _>>()?;
+    rules.insert(libc::SYS_personality, vec![SeccompRule::new(odd)?]);
+
+    let mut foreign = Vec::new();
+    for family in FAMILIES {
+        foreign.push(unequal(0, u64::from(family.unsigned_abs()))?);
+    }
+    let foreign = SeccompRule::new(foreign)?;
+    let netlink = rule([
+        equal(0, u64::from(libc::AF_NETLINK.unsigned_abs()))?,
+        unequal(2, u64::from(libc::NETLINK_ROUTE.unsigned_abs()))?,
+    ])?;
+    rules.insert(libc::SYS_socket, vec![foreign.clone(), netlink]);
+    rules.insert(libc::SYS_socketpair, vec![foreign]);
+    Ok(rules)
+}
+
+fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(conditions.into())
+}
+
+// All compared arguments are 32 bits wide in the kernel, which ignores the upper half; so must the filter.
+fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+}
+
+fn equal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    condition(argument, SeccompCmpOp::Eq, value)
+}
+
+fn unequal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    condition(argument, SeccompCmpOp::Ne, value)
+}
+
+fn equal_in(argument: u8, bits: u64) -> Result<SeccompCondition, BackendError> {
+    condition(argument, SeccompCmpOp::MaskedEq(bits), bits)
+}
+
+/// Instructions that answer `ENOSYS` to the x32 numbers, which reach the same calls under the same architecture mark
+/// and so would pass a filter that compares plain numbers.
+#[cfg(target_arch = "x86_64")]
+fn without_x32() -> Vec<sock_filter> {
+    const X32_BIT: u32 = 0x4000_0000;
+    let refuse = u32::from(SeccompAction::Errno(libc::ENOSYS.unsigned_abs()));
+    vec![
+        jump(libc::BPF_JGE, X32_BIT, 0, 1),
+        statement(libc::BPF_RET | libc::BPF_K, refuse),
+    ]
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn without_x32() -> Vec<sock_filter> {
+    Vec::new()
+}
+
+#[cfg(test)]
+#[path = "filter_tests.rs"]
+mod tests;

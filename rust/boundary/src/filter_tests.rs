@@ -1,0 +1,101 @@
+//! Tests of `filter`, by running the program as the kernel would.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Runs the few instructions the program uses on one call.
+fn answer(program: &[sock_filter], call: u32, architecture: u32, arguments: [u64; 6]) -> u32 {
+    let word = |offset: u32| match offset {
+        0 => call,
+        4 => architecture,
+        offset if offset >= 16 => {
+            let argument = arguments[(offset as usize - 16) / 8];
+            if offset % 8 == 0 {
+                argument as u32
+            } else {
+                (argument >> 32) as u32
+            }
+        }
+        _ => 0,
+    };
+    let (mut accumulator, mut position) = (0_u32, 0_usize);
+    loop {
+        let sock_filter { code, jt, jf, k } = program[position];
+        position += 1;
+        let jump = |taken: bool| if taken { usize::from(jt) } else { usize::from(jf) };
+        match u32::from(code) {
+            0x20 => accumulator = word(k),
+            0x54 => accumulator &= k,
+            0x05 => position += k as usize,
+            0x15 => position += jump(accumulator == k),
+            0x25 => position += jump(accumulator > k),
+            0x35 => position += jump(accumulator >= k),
+            0x06 => return k,
+            other => panic!("instruction {other:#x}"),
+        }
+    }
+}
+
+const ALLOW: u32 = 0x7fff_0000;
+const ERRNO: u32 = 0x0005_0000;
+const KILL: u32 = 0x8000_0000;
+#[cfg(target_arch = "x86_64")]
+const HERE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const HERE: u32 = 0xc000_00b7;
+
+#[test]
+fn every_call_gets_its_answer_and_no_other() {
+    let program = program().unwrap();
+    let by_argument: Vec<i64> = rules()
+        .unwrap()
+        .into_iter()
+        .filter(|(_, rules)| !rules.is_empty())
+        .map(|(call, _)| call)
+        .collect();
+    for call in 0..600_u32 {
+        let number = c_long::from(call);
+        if by_argument.contains(&number) {
+            continue;
+        }
+        let expected = if number == libc::SYS_clone3 {
+            ERRNO | libc::ENOSYS as u32
+        } else if REFUSED.contains(&number) || REFUSED_HERE.contains(&number) {
+            ERRNO | libc::EPERM as u32
+        } else {
+            ALLOW
+        };
+        assert_eq!(answer(&program, call, HERE, [0; 6]), expected, "call {call}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_clone_is_refused_exactly_when_it_makes_a_namespace(flags in any::<u64>()) {
+        let namespaces = NAMESPACES.iter().any(|flag| flags as u32 & *flag as u32 != 0);
+        let expected = if namespaces { ERRNO | libc::EPERM as u32 } else { ALLOW };
+        prop_assert_eq!(answer(&program().unwrap(), libc::SYS_clone as u32, HERE, [flags, 0, 0, 0, 0, 0]), expected);
+    }
+
+    #[test]
+    fn a_foreign_architecture_is_never_allowed(call in any::<u32>(), architecture in any::<u32>()) {
+        prop_assume!(architecture != HERE);
+        let answer = answer(&program().unwrap(), call, architecture, [0; 6]);
+        prop_assert!(answer == KILL || answer & 0xffff_0000 == ERRNO, "{:#x}", answer);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn an_x32_number_is_never_allowed(call in 0x4000_0000_u32..) {
+        prop_assert_eq!(answer(&program().unwrap(), call, HERE, [0; 6]), ERRNO | libc::ENOSYS as u32);
+    }
+
+    #[test]
+    fn a_socket_is_allowed_exactly_in_the_listed_families(family in 0_u64..60, protocol in 0_u64..30) {
+        let listed = FAMILIES.iter().any(|listed| family == *listed as u64);
+        let netlink = family == libc::AF_NETLINK as u64 && protocol != libc::NETLINK_ROUTE as u64;
+        let expected = if listed && !netlink { ALLOW } else { ERRNO | libc::EPERM as u32 };
+        let arguments = [family | 0xf_0000_0000, 1, protocol, 0, 0, 0];
+        prop_assert_eq!(answer(&program().unwrap(), libc::SYS_socket as u32, HERE, arguments), expected);
+    }
+}

@@ -1,0 +1,288 @@
+//! What every command sees of the machine without a grant: the system's programs and libraries, and the part of `/etc`
+//! that ordinary programs read and that everybody may read. Looked up once, when a boundary is prepared.
+
+use crate::Error;
+use crate::policy::Network;
+use std::fs::{self, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// How one path of the machine appears inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Appearance {
+    /// The directory or file itself, read-only.
+    Mounted { source: PathBuf, directory: bool },
+    /// A symbolic link with this content.
+    Link(PathBuf),
+    /// A directory, whose entries appear by themselves.
+    Directory,
+    /// A file with these bytes. A copy is made once, a mount for every command.
+    Copied(Vec<u8>),
+}
+
+/// One path of the machine and how it appears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) path: PathBuf,
+    pub(crate) appearance: Appearance,
+}
+
+/// Programs, libraries and what NixOS has in their place.
+const PROGRAMS: [&str; 9] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/run/current-system",
+];
+
+/// What ordinary programs read in `/etc`. A trailing `*` stands for any ending. Directories are named only where nothing
+/// in them is for the owner alone: root sees what root owns, so `pki` as a whole would show private keys.
+const ETC: [&str; 49] = [
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "debian_version",
+    "fonts",
+    "gai.conf",
+    "gitattributes",
+    "gitconfig",
+    "group",
+    "host.conf",
+    "hostname",
+    "hosts",
+    "inputrc",
+    "issue",
+    "java*",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale*",
+    "localtime",
+    "login.defs",
+    "lsb-release",
+    "magic",
+    "magic.mime",
+    "mailcap",
+    "manpath.config",
+    "mime.types",
+    "networks",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "perl",
+    "pki/ca-trust",
+    "pki/tls/cert.pem",
+    "pki/tls/certs",
+    "pki/tls/openssl.cnf",
+    "profile",
+    "profile.d",
+    "protocols",
+    "python3*",
+    "services",
+    "shells",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "static",
+    "terminfo",
+    "timezone",
+];
+
+/// What only a command with a network needs: where to ask for names, and where packages come from.
+const ETC_FOR_NETWORK: [&str; 4] = ["npmrc", "pip.conf", "resolv.conf", "static/resolv.conf"];
+
+/// Above these a file or directory is mounted instead of copied.
+const COPY_BYTES: u64 = 128 * 1024;
+const COPY_ENTRIES: usize = 32;
+
+/// Everything of the machine that a command sees.
+pub(crate) fn parts(network: Network) -> Result<Vec<Part>, Error> {
+    let mut parts = Vec::new();
+    for path in PROGRAMS {
+        let path = PathBuf::from(path);
+        match fs::symlink_metadata(&path) {
+            Ok(status) if status.is_symlink() => {
+                let content = fs::read_link(&path).map_err(Error::file("read the link", &path))?;
+                parts.push(Part {
+                    path,
+                    appearance: Appearance::Link(content),
+                });
+            }
+            Ok(status) if status.is_dir() => {
+                parts.push(Part {
+                    path: path.clone(),
+                    appearance: Appearance::Mounted {
+                        source: path,
+                        directory: true,
+                    },
+                });
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => {
+                return Err(Error::File {
+                    act: "look at",
+                    path,
+                    source,
+                });
+            }
+        }
+    }
+    let etc = Path::new("/etc");
+    let names = names(etc).map_err(Error::file("list", etc))?;
+    let wanted = wanted(&ETC, &names).into_iter().map(|path| (path, Liveness::Prepared));
+    let for_network = ETC_FOR_NETWORK.iter().map(|path| (PathBuf::from(path), Liveness::Live));
+    let for_network = for_network.filter(|_| network == Network::Host);
+    for (path, liveness) in wanted.chain(for_network) {
+        show(&etc.join(path), liveness, &mut parts)?;
+    }
+    Ok(parts)
+}
+
+/// Whether a file is shown as it was when the boundary was prepared, or as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Liveness {
+    Prepared,
+    Live,
+}
+
+fn names(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut names = fs::read_dir(directory)?
+        .map(|entry| entry.map(|entry| PathBuf::from(entry.file_name())))
+        .collect::<io::Result<Vec<_>>>()?;
+    names.sort();
+    Ok(names)
+}
+
+fn wanted(table: &[&str], names: &[PathBuf]) -> Vec<PathBuf> {
+    let mut wanted = Vec::new();
+    for pattern in table {
+        match pattern.strip_suffix('*') {
+            Some(start) => {
+                let starts = |name: &&PathBuf| name.as_os_str().as_encoded_bytes().starts_with(start.as_bytes());
+                wanted.extend(names.iter().filter(starts).cloned());
+            }
+            None => wanted.push(PathBuf::from(pattern)),
+        }
+    }
+    wanted
+}
+
+/// Adds how one path appears: nothing when it is missing, or not for everybody to read.
+fn show(path: &Path, liveness: Liveness, parts: &mut Vec<Part>) -> Result<(), Error> {
+    let link = match fs::symlink_metadata(path) {
+        Ok(status) => status.is_symlink(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => {
+            return Err(Error::File {
+                act: "look at",
+                path: path.to_path_buf(),
+                source,
+            });
+        }
+    };
+    let resolved = if link {
+        match fs::canonicalize(path) {
+            Ok(resolved) => resolved,
+            // A dangling link is as good as nothing.
+            Err(_) => return Ok(()),
+        }
+    } else {
+        path.to_path_buf()
+    };
+    let mut add = |appearance| {
+        parts.push(Part {
+            path: path.to_path_buf(),
+            appearance,
+        })
+    };
+    if link && PROGRAMS.iter().any(|tree| resolved.starts_with(tree)) {
+        add(Appearance::Link(resolved));
+        return Ok(());
+    }
+    let status = fs::metadata(&resolved).map_err(Error::file("look at", &resolved))?;
+    if !readable_by_everybody(&status) {
+        return Ok(());
+    }
+    if status.is_dir() {
+        let mut copied = Vec::new();
+        if copy_directory(&resolved, path, &mut copied).unwrap_or(false) {
+            parts.extend(copied);
+        } else {
+            add(Appearance::Mounted {
+                source: resolved,
+                directory: true,
+            });
+        }
+    } else if status.is_file() {
+        if liveness == Liveness::Live || status.len() > COPY_BYTES {
+            add(Appearance::Mounted {
+                source: resolved,
+                directory: false,
+            });
+        } else {
+            add(Appearance::Copied(
+                read(&resolved, &status).map_err(Error::file("read", &resolved))?,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Copies a small directory; says whether it was small. What is not for everybody is left out.
+fn copy_directory(source: &Path, shown: &Path, copied: &mut Vec<Part>) -> io::Result<bool> {
+    copied.push(Part {
+        path: shown.to_path_buf(),
+        appearance: Appearance::Directory,
+    });
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        let path = entry.path();
+        let status = fs::symlink_metadata(&path)?;
+        if copied.len() > COPY_ENTRIES || (status.is_file() && status.len() > COPY_BYTES / 8) {
+            return Ok(false);
+        }
+        let shown = shown.join(entry.file_name());
+        if status.is_symlink() {
+            copied.push(Part {
+                path: shown,
+                appearance: Appearance::Link(fs::read_link(&path)?),
+            });
+        } else if !readable_by_everybody(&status) {
+            continue;
+        } else if status.is_dir() {
+            if !copy_directory(&path, &shown, copied)? {
+                return Ok(false);
+            }
+        } else if status.is_file() {
+            copied.push(Part {
+                path: shown,
+                appearance: Appearance::Copied(read(&path, &status)?),
+            });
+        }
+    }
+    Ok(true)
+}
+
+/// Reads a file; one that grows meanwhile is cut where it was when looked at.
+fn read(path: &Path, status: &Metadata) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(usize::try_from(status.len()).unwrap_or(0).saturating_add(1));
+    fs::File::open(path)?.take(status.len()).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn readable_by_everybody(status: &Metadata) -> bool {
+    let needed = if status.is_dir() { 0o005 } else { 0o004 };
+    status.permissions().mode() & needed == needed
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -1,0 +1,56 @@
+//! Tests of `machine`, on the machine it runs on.
+
+use super::*;
+
+#[test]
+fn secrets_of_etc_are_not_among_the_parts() {
+    let parts = parts(Network::Host).unwrap();
+    let shown = |path: &str| parts.iter().any(|part| Path::new(path).starts_with(&part.path));
+    for secret in [
+        "/etc/shadow",
+        "/etc/gshadow",
+        "/etc/sudoers",
+        "/etc/ssh/ssh_host_rsa_key",
+        "/etc/ssl/private/key",
+    ] {
+        assert!(!shown(secret), "{secret}");
+    }
+    assert!(shown("/etc/passwd") && shown("/usr/bin/env"));
+}
+
+#[test]
+fn what_is_not_for_everybody_is_left_out() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path().canonicalize().unwrap();
+    fs::create_dir(base.join("small")).unwrap();
+    fs::set_permissions(base.join("small"), fs::Permissions::from_mode(0o755)).unwrap();
+    for (name, mode) in [("small/open", 0o644), ("small/private", 0o600), ("private", 0o640)] {
+        fs::write(base.join(name), name).unwrap();
+        fs::set_permissions(base.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    std::os::unix::fs::symlink("nowhere", base.join("dangling")).unwrap();
+    let mut shown = Vec::new();
+    for name in ["small", "private", "dangling", "missing"] {
+        show(&base.join(name), Liveness::Prepared, &mut shown).unwrap();
+    }
+    let expected = vec![
+        Part {
+            path: base.join("small"),
+            appearance: Appearance::Directory,
+        },
+        Part {
+            path: base.join("small/open"),
+            appearance: Appearance::Copied(b"small/open".to_vec()),
+        },
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn a_pattern_stands_for_every_ending() {
+    let names = ["java", "java-17", "jav", "python3"].map(PathBuf::from);
+    assert_eq!(
+        wanted(&["java*", "x"], &names),
+        ["java", "java-17", "x"].map(PathBuf::from)
+    );
+}

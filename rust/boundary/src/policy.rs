@@ -1,0 +1,110 @@
+//! What a command may touch, as plain data: nothing here is checked. [`Boundary::prepare`](crate::Boundary::prepare)
+//! checks it and builds what acts.
+
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// How much a command is confined (specification, "Effects, credentials, and cancellation").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Every wall: the granted paths, the system's programs, no network unless the policy says so.
+    #[default]
+    Boundary,
+    /// The same walls; the caller adds its developer tools to the reads, their variables to the environment, and the
+    /// host's network.
+    Toolchains,
+    /// No wall at all: the owner's own access on the owner's own machine. Recorded as such.
+    Full,
+}
+
+/// Whether a granted tree may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Read and execute.
+    Read,
+    /// Also create, change and remove.
+    Write,
+}
+
+/// The tree the command works in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    /// An absolute path. The command sees the tree at its real path, links resolved.
+    pub path: PathBuf,
+    /// Whether it may be changed.
+    pub mode: Mode,
+}
+
+/// Which network a command sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// Its own, connected to nothing.
+    #[default]
+    None,
+    /// The host's.
+    Host,
+}
+
+/// How Git's own files are shown, so that Git works in the workspace and can be turned against nobody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GitView {
+    /// The workspace is a linked worktree: its repository lies elsewhere.
+    Linked {
+        /// The common Git directory (`git rev-parse --git-common-dir`). Readable as a whole.
+        common: PathBuf,
+        /// The worktree's own directory, `<common>/worktrees/<name>`. Writable but for the files that steer Git.
+        admin: PathBuf,
+        /// The directory of the run's own branch beneath `common`, as `refs/heads/microcoder/<task>`. It and its
+        /// counterpart in `logs/` are writable and must exist. Without one only a detached `HEAD` can be committed on.
+        branch_directory: Option<PathBuf>,
+    },
+    /// The workspace is an ordinary checkout that holds its own `.git` directory.
+    Checkout {
+        /// That directory. Writable but for the files that steer Git, as far as they exist.
+        git_dir: PathBuf,
+    },
+}
+
+/// Upper bounds for each process of a command. `None` leaves the host's own bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resources {
+    /// Bytes of private writable memory of one process; also the size of `/dev/shm`.
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads in the boundary. The kernel does not hold root to it.
+    pub processes: Option<u64>,
+    /// Open descriptors of one process.
+    pub open_files: Option<u64>,
+    /// Bytes of one written file.
+    pub file_bytes: Option<u64>,
+    /// Seconds of processor time of one process.
+    pub cpu_seconds: Option<u64>,
+}
+
+/// What a command may touch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Policy {
+    /// The tree the command works in.
+    pub workspace: Option<Workspace>,
+    /// Further trees or files that may be changed. Absolute.
+    pub writes: Vec<PathBuf>,
+    /// Further trees or files that may be read. Absolute.
+    pub reads: Vec<PathBuf>,
+    /// Trees or files that must stay out of reach whatever else is granted. Absolute.
+    pub sealed: Vec<PathBuf>,
+    /// How Git's own files are shown.
+    pub git: Option<GitView>,
+    /// Which network.
+    pub network: Network,
+    /// How much is confined. With [`Access::Full`] only `workspace`, `directory`, `environment` and `resources` count.
+    pub access: Access,
+    /// Bounds of each process.
+    pub resources: Resources,
+    /// Variables added to those every command gets, or put in their place.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where commands start, absolute; the workspace when absent, else the private home.
+    pub directory: Option<PathBuf>,
+}

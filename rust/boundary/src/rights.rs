@@ -1,0 +1,123 @@
+//! The Landlock rules: the same grants as the mounts, held by another part of the kernel.
+//! The rules are numbers and paths inside the assembled root, made ready in the host. The ruleset itself is made in the
+//! child, because a rule belongs to a file, and the files of a fresh /proc, /dev or shared memory exist only there.
+
+use crate::system::{self, Called, Handled};
+use crate::{Error, Layer};
+use landlock::{ABI, Access, AccessFs, BitFlags, Scope};
+use std::ffi::CString;
+use std::io;
+use std::mem::size_of;
+
+/// What a rule allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Right {
+    /// List names, here and beneath.
+    List,
+    /// Read files and list directories.
+    Read,
+    /// Also execute.
+    Execute,
+    /// Read, write and control devices.
+    Devices,
+    /// Everything.
+    Change,
+    /// Read and execute one file.
+    ExecuteFile,
+    /// Everything one file can have done to it.
+    ChangeFile,
+}
+
+/// One rule, ready for the kernel.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    path: CString,
+    access: u64,
+}
+
+/// The rules, and how much of Landlock the kernel has.
+#[derive(Debug)]
+pub(crate) struct Rights {
+    abi: ABI,
+    handled: Handled,
+    handled_size: usize,
+    rules: Vec<Rule>,
+}
+
+impl Rights {
+    /// Asks the kernel what it has.
+    ///
+    /// A Landlock that cannot be had is a refusal, never a weaker boundary (report 3).
+    pub(crate) fn new() -> Result<Self, Error> {
+        let refused = |errno| Error::Layer {
+            layer: Layer::Landlock,
+            source: io::Error::from_raw_os_error(errno),
+        };
+        let abi = ABI::from(system::landlock_abi().map_err(refused)?);
+        if abi == ABI::Unsupported {
+            return Err(refused(libc::ENOSYS));
+        }
+        let handled = Handled {
+            filesystem: AccessFs::from_all(abi).bits(),
+            network: 0,
+            // The network is a namespace's matter; a second list of ports would only break local servers.
+            scoped: Scope::from_all(abi).bits(),
+        };
+        let handled_size = if handled.scoped == 0 {
+            size_of::<u64>()
+        } else {
+            size_of::<Handled>()
+        };
+        Ok(Self {
+            abi,
+            handled,
+            handled_size,
+            rules: Vec::new(),
+        })
+    }
+
+    /// The number of the ABI in force, as the kernel counts.
+    pub(crate) fn abi(&self) -> u32 {
+        self.abi as u32
+    }
+
+    /// Whether abstract sockets and signals can be held inside.
+    pub(crate) fn scoped(&self) -> bool {
+        self.handled.scoped != 0
+    }
+
+    /// Allows something at and beneath a path of the assembled root.
+    pub(crate) fn allow(&mut self, path: CString, right: Right) {
+        let all = AccessFs::from_all(self.abi);
+        let read = BitFlags::from(AccessFs::ReadFile) | AccessFs::ReadDir;
+        let devices = read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
+        let access = match right {
+            Right::List => AccessFs::ReadDir.into(),
+            Right::Read => read,
+            Right::Execute => read | AccessFs::Execute,
+            Right::Devices => devices,
+            Right::Change => all,
+            Right::ExecuteFile => AccessFs::ReadFile | AccessFs::Execute,
+            Right::ChangeFile => AccessFs::from_file(self.abi),
+        };
+        // A right the kernel does not know yet is not handled, hence not refused either.
+        self.rules.push(Rule {
+            path,
+            access: (access & all).bits(),
+        });
+    }
+
+    /// Puts the calling process under the rules. Async-signal-safe.
+    pub(crate) fn restrict(&self) -> Called<()> {
+        let ruleset = system::landlock_create(&self.handled, self.handled_size)?;
+        for rule in &self.rules {
+            match system::open_inside(&rule.path) {
+                Ok(path) => system::landlock_allow(&ruleset, &path, rule.access)?,
+                // What is not there needs no rule: without one it stays refused.
+                Err(libc::ENOENT) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        system::landlock_restrict(&ruleset)
+    }
+}

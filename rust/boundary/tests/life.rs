@@ -1,0 +1,91 @@
+//! When a boundary ends: with its command, with its host, and without leaving anything.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod common;
+
+use coder_process::{Proof, Tree};
+use common::{World, again_as_an_ordinary_user, shell};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::{fs, thread};
+
+#[test]
+fn as_an_ordinary_user() {
+    again_as_an_ordinary_user("as_an_ordinary_user");
+}
+
+/// Report 13: children end with the step.
+#[test]
+fn report_13_a_daemon_ends_with_its_command() {
+    let world = World::new();
+    let boundary = world.boundary();
+    let script = "setsid setsid sh -c 'exec 3> lock; flock 3; echo up > ready; sleep 600' >/dev/null 2>&1 & \
+                  until test -s ready; do sleep 0.01; done";
+    let outcome = boundary
+        .command("/bin/sh")
+        .arguments(["-c", script])
+        .capture(1 << 16)
+        .unwrap();
+    assert!(
+        matches!(outcome.tree, Tree::Clear(Proof::Namespace)),
+        "{:?}",
+        outcome.tree
+    );
+    // The lock the daemon held for its life is free.
+    let lock = fs::File::open(world.workspace.join("lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+}
+
+/// Only run by the next test, in a process of its own.
+#[test]
+#[ignore = "a host to be killed"]
+fn a_host() {
+    let Some(workspace) = std::env::var_os("BOUNDARY_TEST_WORKSPACE") else {
+        return;
+    };
+    let mut world = World::new();
+    world.workspace = workspace.into();
+    shell(&world.boundary(), "exec 3> lock; flock 3; echo up > ready; sleep 600");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the host under test is a process of its own")]
+fn the_end_of_the_host_by_kill_is_the_end_of_the_command() {
+    let world = World::new();
+    let ready = world.workspace.join("ready");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &ready, rustix::fs::Mode::RWXU).unwrap();
+    let mut host = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "a_host"])
+        .env("BOUNDARY_TEST_WORKSPACE", &world.workspace)
+        .env("TMPDIR", world.base.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(fs::File::open(&ready).unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "up\n");
+    host.kill().unwrap();
+    host.wait().unwrap();
+    // Blocks until the command, which holds the lock for its life, is gone.
+    let lock = fs::File::open(world.workspace.join("lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+}
+
+#[test]
+fn many_commands_at_once_share_one_boundary() {
+    let world = World::new();
+    let boundary = world.boundary();
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|number| {
+                let boundary = &boundary;
+                scope.spawn(move || shell(boundary, &format!("echo {number} > {number}; cat {number}")).printed())
+            })
+            .collect();
+        for (number, thread) in threads.into_iter().enumerate() {
+            assert_eq!(thread.join().unwrap(), format!("{number}\n"));
+        }
+    });
+}
