@@ -30,7 +30,9 @@ fn snapshot(criterion: &mut Criterion) {
         bencher.iter(|| warm.observe(root.path()).unwrap());
     });
     let observed = cold.observe(root.path()).unwrap();
-    criterion.bench_function("snapshot/digest of 10k entries", |bencher| bencher.iter(|| observed.digest()));
+    criterion.bench_function("snapshot/digest of 10k entries", |bencher| {
+        bencher.iter(|| observed.digest())
+    });
 }
 
 fn identify(criterion: &mut Criterion) {

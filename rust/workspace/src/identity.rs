@@ -242,15 +242,20 @@ impl Repository {
     /// # Errors
     /// [`Error::Resolve`] when that cannot be told.
     pub fn index_lock(&self) -> Result<Option<IndexLock>, Error> {
-        let path = self.git_directory.join("index.lock");
-        match path.symlink_metadata() {
-            Ok(status) => Ok(Some(IndexLock {
-                modified: FileTime(status.mtime(), u32::try_from(status.mtime_nsec()).unwrap_or_default()),
-                path,
-            })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(Error::Resolve { path, source }),
-        }
+        index_lock(&self.git_directory)
+    }
+}
+
+/// The lock on the index in this Git directory.
+pub(crate) fn index_lock(git_directory: &Path) -> Result<Option<IndexLock>, Error> {
+    let path = git_directory.join("index.lock");
+    match path.symlink_metadata() {
+        Ok(status) => Ok(Some(IndexLock {
+            modified: FileTime(status.mtime(), u32::try_from(status.mtime_nsec()).unwrap_or_default()),
+            path,
+        })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Resolve { path, source }),
     }
 }
 
@@ -334,8 +339,21 @@ fn directories(session: &Session, top: &Path) -> Result<[Vec<u8>; 4], Error> {
 }
 
 fn kind(top: &Path, git_directory: &Path, common_directory: &Path) -> Result<CheckoutKind, Error> {
+    let foreign = || {
+        Err(Error::ForeignAdmin {
+            path: top.to_owned(),
+            admin: git_directory.to_owned(),
+        })
+    };
     if git_directory == common_directory {
-        return Ok(CheckoutKind::Checkout);
+        // A pointer may name a Git directory kept apart, but not the one inside another checkout, whose index and HEAD
+        // it would take over. Compared by name, since one kept apart says nothing of its checkout.
+        let inside = git_directory.file_name() == Some(".git".as_ref());
+        return if inside && git_directory.parent() != Some(top) {
+            foreign()
+        } else {
+            Ok(CheckoutKind::Checkout)
+        };
     }
     // The administrative directory names its worktree in turn. One that names another worktree would lend this one
     // its HEAD and index.
@@ -346,10 +364,7 @@ fn kind(top: &Path, git_directory: &Path, common_directory: &Path) -> Result<Che
             admin: git_directory.to_owned(),
         })
     } else {
-        Err(Error::ForeignAdmin {
-            path: top.to_owned(),
-            admin: git_directory.to_owned(),
-        })
+        foreign()
     }
 }
 

@@ -66,6 +66,18 @@ fn an_unborn_branch_and_the_longer_ids() {
 }
 
 #[test]
+fn a_git_directory_kept_apart_is_followed() {
+    let world = World::new();
+    fs::create_dir(world.path("repo")).unwrap();
+    world.run("repo", &["init", "--quiet", "--separate-git-dir=../apart.git"]);
+    let made = world.identify("repo");
+    assert_eq!(
+        (made.kind, made.git_directory),
+        (CheckoutKind::Checkout, world.path("apart.git"))
+    );
+}
+
+#[test]
 fn a_submodule_is_a_checkout_of_its_own() {
     let world = World::new();
     world.repository("inner");
@@ -146,6 +158,7 @@ fn a_directory_inside_a_checkout_is_refused_and_the_top_named(#[case] name: &str
 #[case::link("link", "unsafe_git_link")]
 #[case::missing("missing", "resolve")]
 #[case::somebody_elses_admin("thief", "foreign_admin")]
+#[case::somebody_elses_git("burglar", "foreign_admin")]
 #[case::elsewhere("elsewhere", "not_top_level")]
 #[case::inside_git("repo/.git", "bare_repository")]
 fn what_is_no_checkout_is_refused(#[case] name: &str, #[case] code: &str) {
@@ -153,12 +166,14 @@ fn what_is_no_checkout_is_refused(#[case] name: &str, #[case] code: &str) {
     world.repository("repo");
     world.run("repo", &["init", "--quiet", "--bare", "../bare"]);
     world.run("repo", &["worktree", "add", "--quiet", "--detach", "../linked"]);
-    for directory in ["plain", "repo/broken/.git", "repo/pointer", "link", "thief"] {
+    for directory in ["plain", "repo/broken/.git", "repo/pointer", "link", "thief", "burglar"] {
         fs::create_dir_all(world.path(directory)).unwrap();
     }
     world.write("repo/pointer/.git", "no pointer\n");
     symlink("../repo/.git", world.path("link/.git")).unwrap();
     fs::copy(world.path("linked/.git"), world.path("thief/.git")).unwrap();
+    let pointer = format!("gitdir: {}\n", world.path("repo/.git").display());
+    world.write("burglar/.git", pointer);
     world.repository("elsewhere");
     world.run("elsewhere", &["config", "core.worktree", "../../repo"]);
     let error = Repository::identify(&world.git, &world.path(name)).unwrap_err();

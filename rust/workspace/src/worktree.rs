@@ -3,7 +3,7 @@
 //! own checkout, its index and its configuration stay as they are.
 
 use crate::git::{CHECKOUT_DEADLINE, Git, Session};
-use crate::identity::named_directory;
+use crate::identity::{index_lock, named_directory};
 use crate::remove::remove_tree;
 use crate::retain::{make_private, replace_file, sync_parent};
 use crate::{BranchName, CheckoutKind, CommitId, Error, Head, IndexLock, ReferenceFormat, Repository};
@@ -30,6 +30,10 @@ pub struct WorktreeRecord {
     pub branch: BranchName,
     /// The commit it began with.
     pub base: CommitId,
+    /// Its entry in the Git directory, once that is made. Kept here because the run may write in its entry, and what
+    /// it writes there must not decide what is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<BytePath>,
 }
 
 /// A worktree that was made.
@@ -138,9 +142,9 @@ impl Worktrees {
             common_directory: BytePath::from(repository.common_directory.as_path()),
             branch: branch.clone(),
             base: at.clone(),
+            entry: None,
         };
-        let bytes = json::canonical_of(&record).map_err(|source| Error::Manifest { source })?;
-        replace_file(&self.record_path(&directory), bytes.as_bytes())?;
+        self.keep(&record)?;
         self.fill(repository, &session, &record).map_err(|error| {
             // What failed is the thing to report; if the clearing fails too, the record stays and lists what is left.
             let _ = self.clear(&record, BranchFate::Drop);
@@ -149,6 +153,11 @@ impl Worktrees {
                 other => other,
             }
         })
+    }
+
+    fn keep(&self, record: &WorktreeRecord) -> Result<(), Error> {
+        let bytes = json::canonical_of(record).map_err(|source| Error::Manifest { source })?;
+        replace_file(&self.record_path(record.directory.as_path()), bytes.as_bytes())
     }
 
     fn fill(&self, repository: &Repository, session: &Session, record: &WorktreeRecord) -> Result<Worktree, Error> {
@@ -185,13 +194,20 @@ impl Worktrees {
             reference: BytePath::from(record.branch.reference().as_str()),
             commit: record.base.clone(),
         };
-        if made.head != expected || !matches!(made.kind, CheckoutKind::Linked { .. }) {
-            return Err(Error::GitAnswer {
-                act: "worktree".to_owned(),
-                directory: directory.to_owned(),
-                reason: "the worktree it made is not on its branch and commit",
-            });
-        }
+        let admin = match &made.kind {
+            CheckoutKind::Linked { admin } if made.head == expected => admin,
+            CheckoutKind::Linked { .. } | CheckoutKind::Checkout => {
+                return Err(Error::GitAnswer {
+                    act: "worktree".to_owned(),
+                    directory: directory.to_owned(),
+                    reason: "the worktree it made is not on its branch and commit",
+                });
+            }
+        };
+        self.keep(&WorktreeRecord {
+            entry: Some(BytePath::from(admin.as_path())),
+            ..record.clone()
+        })?;
         Ok(Worktree {
             repository: made,
             branch: record.branch.clone(),
@@ -297,11 +313,14 @@ impl Worktrees {
     /// lock does not name its maker.
     ///
     /// # Errors
-    /// [`Error::NotOurWorktree`], [`Error::Remove`], and those of [`Repository::identify`].
+    /// [`Error::NotOurWorktree`], [`Error::Resolve`], [`Error::Remove`].
     pub fn remove_index_lock(&self, directory: &Path) -> Result<Option<IndexLock>, Error> {
         let record = self.record(directory)?;
-        let repository = Repository::identify(&self.git, record.directory.as_path())?;
-        let lock = repository.index_lock()?;
+        // Where the record says, and not where the worktree's `.git` points now: that may be the user's own index.
+        let Some(admin) = admin_of(&record) else {
+            return Ok(None);
+        };
+        let lock = index_lock(&admin)?;
         if let Some(lock) = &lock {
             std::fs::remove_file(&lock.path).map_err(|source| Error::Remove {
                 path: lock.path.clone(),
@@ -375,8 +394,13 @@ fn place(repository: &Repository, directory: &Path) -> Result<PathBuf, Error> {
     Ok(resolved)
 }
 
-/// The repository's entry for a recorded worktree: the one that names its directory.
+/// The repository's entry for a recorded worktree, if it is there: the one recorded, or when its making was interrupted
+/// before that, the one that names its directory.
 fn admin_of(record: &WorktreeRecord) -> Option<PathBuf> {
+    if let Some(entry) = &record.entry {
+        let entry = entry.as_path();
+        return entry.is_dir().then(|| entry.to_owned());
+    }
     let link = record.directory.as_path().join(".git");
     let entries = std::fs::read_dir(record.common_directory.as_path().join("worktrees")).ok()?;
     entries.filter_map(|entry| Some(entry.ok()?.path())).find(|admin| {

@@ -302,6 +302,32 @@ fn a_stale_lock_is_removed_only_from_a_worktree_of_ours() {
     assert!(lock.is_some() && !ours.exists());
 }
 
+/// A run may write in its own worktree and entry: neither may lead the host to the user's index or to other entries.
+#[test]
+fn what_a_run_writes_in_its_entry_does_not_steer_the_removal() {
+    let world = World::new();
+    let repository = world.repository("repo");
+    world.run("repo", &["worktree", "add", "--quiet", "--detach", "../theirs"]);
+    let worktrees = worktrees(&world);
+    let name = branch("microcoder/fix/candidate");
+    let made = worktrees
+        .create(&repository, &world.path("made"), &name, &head(&repository))
+        .unwrap();
+    let users = world.write("repo/.git/index.lock", "");
+    world.write("made/.git", format!("gitdir: {}\n", world.path("repo/.git").display()));
+    assert_eq!(worktrees.remove_index_lock(&world.path("made")).unwrap(), None);
+    assert!(users.exists());
+    let entry = made.repository.git_directory;
+    fs::write(
+        entry.join("gitdir"),
+        format!("{}\n", world.path("theirs/.git").display()),
+    )
+    .unwrap();
+    worktrees.remove(&world.path("made"), BranchFate::Drop).unwrap();
+    assert!(!entry.exists());
+    assert_eq!(world.identify("theirs").head.commit(), repository.head.commit());
+}
+
 #[test]
 fn a_worktree_full_of_obstacles_is_removed() {
     let world = World::new();
