@@ -1,1 +1,49 @@
-//! host
+//! The task owner: from a grant to evidence.
+//!
+//! [`run_repository`] takes the exact bytes of a grant, compares them with the submitted task, the workspace and this
+//! machine, and only then runs the loop: every model request, read and command is announced on disk before it happens and
+//! answered after it. What the run left is kept and named by digest, the trace is sealed, the result recorded.
+//! [`Launch`] is the friendly door to the same: it makes the worktree, the task and the grant itself. [`verify`]
+//! re-derives everything offline; [`view`], [`artifact`] and [`export_atif`] look. [`Execution`] runs one command in the
+//! boundary without a task. [`Demo`] shows it all on an embedded repository, and [`diagnose`] says what this machine can do.
+//!
+//! Time, randomness and the environment come in as values. Nothing here prints, and nothing reads a credential but the
+//! one variable a grant names.
+
+mod admission;
+mod configuration;
+mod confine;
+mod context;
+mod demo;
+mod doctor;
+mod error;
+mod exec;
+mod finish;
+mod generation;
+mod git_link;
+mod grant;
+mod judge;
+mod launch;
+mod progress;
+mod recorder;
+mod repository;
+mod store_place;
+mod sweep;
+mod verify;
+mod view;
+mod world;
+
+pub use configuration::{Access, Api, Configuration, Effort, Generation, IN_PROCESS, Provider};
+pub use confine::Environment;
+pub use context::{Context, Instruction};
+pub use demo::{Checked, Demo, Demonstrated, PROMPT as DEMO_PROMPT};
+pub use doctor::{Diagnosis, Item, Standing, diagnose};
+pub use error::Error;
+pub use exec::{Executed, Execution, PreparedExecution, Report, Streams};
+pub use grant::{Grant, NewGrant, Work, WorkspaceAccess, write as write_grant};
+pub use launch::{Launch, Launched, worktree_place};
+pub use progress::{Progress, Watcher};
+pub use repository::{RepositoryRun, run_repository};
+pub use store_place::{default_store, open_existing, open_to_read};
+pub use verify::{Check, Finding, Verdict, Verification, verify};
+pub use view::{View, artifact, candidate, export_atif, patch, view};

@@ -47,6 +47,7 @@ mod prepared;
 mod program;
 mod record;
 mod run;
+mod signals;
 mod streams;
 mod system;
 mod warden;

@@ -1,0 +1,13 @@
+//! What the commands accept: one definition from which help, completions and man pages are made. No behaviour.
+
+mod coder;
+mod microcoder;
+
+pub use coder::{
+    ArtifactArguments, Coder, CoderCommand, CommandFile, ExportArguments, ExportFormat, StoreArguments, TaskCommand,
+    TaskName, ViewArguments,
+};
+pub use microcoder::{
+    AccessWord, ApiWord, DemoArguments, DoctorArguments, ExecArguments, Microcoder, MicrocoderCommand, NetworkWord,
+    ProviderWord, RepositoryArguments, RunArguments,
+};

@@ -1,0 +1,184 @@
+//! `microcoder`: run an agent, run one command, see what this machine can do.
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Run coding agents on a repository under an exact grant, inside a boundary the kernel enforces, with evidence.
+#[derive(Debug, Parser)]
+#[command(name = "microcoder", version, propagate_version = true, max_term_width = 110)]
+pub struct Microcoder {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: MicrocoderCommand,
+}
+
+/// The subcommands of `microcoder`.
+#[derive(Debug, Subcommand)]
+pub enum MicrocoderCommand {
+    /// The whole job, offline, on an embedded repository: run, check, verify, show
+    Demo(DemoArguments),
+    /// Run an agent on a repository and show the candidate change it made
+    Run(Box<RunArguments>),
+    /// Run the loop under an exact grant for a submitted task
+    Repository(RepositoryArguments),
+    /// Run one command inside the boundary
+    Exec(ExecArguments),
+    /// What this machine can enforce and which providers are ready, with the fix for each gap
+    Doctor(DoctorArguments),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// `microcoder demo`.
+#[derive(Debug, Args)]
+pub struct DemoArguments {
+    /// Keep everything in this store (default: a temporary one, removed at the end)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub store: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Who generates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProviderWord {
+    /// Any OpenAI-compatible endpoint: Ollama, llama.cpp, vLLM, hosted services
+    Openai,
+    /// A recorded conversation
+    Scripted,
+}
+
+/// Which request format an endpoint speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ApiWord {
+    /// POST …/chat/completions
+    ChatCompletions,
+    /// POST …/responses
+    Responses,
+}
+
+/// What commands may reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AccessWord {
+    /// The workspace and the system, offline
+    Boundary,
+    /// Also this computer's developer toolchains, online
+    Toolchains,
+    /// No boundary at all (`exec` only)
+    Full,
+}
+
+/// Which network a command sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NetworkWord {
+    /// A network of its own with nothing in it
+    None,
+    /// This computer's network
+    Host,
+}
+
+/// `microcoder run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// What the agent is asked to do
+    #[arg(required_unless_present = "prompt_file")]
+    pub prompt: Option<String>,
+    /// Read the prompt from a file (`-` is standard input)
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt", value_hint = ValueHint::FilePath)]
+    pub prompt_file: Option<PathBuf>,
+    /// The repository (default: the current directory)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub repo: Option<PathBuf>,
+    /// Who generates
+    #[arg(long, value_enum, default_value = "openai")]
+    pub provider: ProviderWord,
+    /// The exact model name the provider reports
+    #[arg(long, value_name = "NAME", required_if_eq("provider", "openai"))]
+    pub model: Option<String>,
+    /// The endpoint, such as http://127.0.0.1:11434/v1
+    #[arg(long, value_name = "URL", required_if_eq("provider", "openai"))]
+    pub endpoint: Option<String>,
+    /// The request format of the endpoint
+    #[arg(long, value_enum, default_value = "chat-completions")]
+    pub api: ApiWord,
+    /// The environment variable that holds the endpoint's key
+    #[arg(long, value_name = "VARIABLE")]
+    pub credential_env: Option<String>,
+    /// How hard the model is asked to think: low, medium, high, xhigh
+    #[arg(long, value_name = "EFFORT", value_parser = ["low", "medium", "high", "xhigh"])]
+    pub effort: Option<String>,
+    /// The recorded conversation of `--provider scripted`
+    #[arg(long, value_name = "FILE", required_if_eq("provider", "scripted"), value_hint = ValueHint::FilePath)]
+    pub script: Option<PathBuf>,
+    /// What commands may reach
+    #[arg(long, value_enum, default_value = "boundary")]
+    pub access: AccessWord,
+    /// The memory bound of each command's processes, such as 512M or 2G
+    #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = crate::bytes::parse)]
+    pub memory: u64,
+    /// The task store
+    #[arg(long, value_name = "DIR", env = "MICROCODER_STORE", value_hint = ValueHint::DirPath)]
+    pub store: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `microcoder repository`.
+#[derive(Debug, Args)]
+pub struct RepositoryArguments {
+    /// The grant file (`-` is standard input)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub grant: PathBuf,
+    /// The task store
+    #[arg(long, value_name = "DIR", env = "MICROCODER_STORE", value_hint = ValueHint::DirPath)]
+    pub store: Option<PathBuf>,
+}
+
+/// `microcoder exec`.
+#[derive(Debug, Args)]
+pub struct ExecArguments {
+    /// Also writable (repeat for more); the current directory is the writable workspace unless --read-only
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub write: Vec<PathBuf>,
+    /// Also readable (repeat for more)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    pub read: Vec<PathBuf>,
+    /// The workspace is read-only
+    #[arg(long)]
+    pub read_only: bool,
+    /// The network the command sees (default: none, and host with --access toolchains or full)
+    #[arg(long, value_enum)]
+    pub network: Option<NetworkWord>,
+    /// What the command may reach
+    #[arg(long, value_enum, default_value = "boundary")]
+    pub access: AccessWord,
+    /// The memory bound of the command's processes, such as 512M or 2G
+    #[arg(long, value_name = "BYTES", value_parser = crate::bytes::parse)]
+    pub memory: Option<u64>,
+    /// End the command after this long, such as 90, 90s, 5m or 1h
+    #[arg(long, value_name = "TIME", value_parser = crate::bytes::parse_duration)]
+    pub timeout: Option<std::time::Duration>,
+    /// Set a variable in the command's cleared environment (repeat for more)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub env: Vec<OsString>,
+    /// Write what was enforced and how it ended to this file, as JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// `microcoder doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,41 @@
+//! One file per command; here only who takes what.
+
+mod demo;
+mod doctor;
+mod exec;
+mod repository;
+mod run;
+mod task;
+
+use crate::arguments::{CoderCommand, MicrocoderCommand};
+use crate::output::{self, Failure};
+use crate::{Program, definition};
+
+/// Runs a `microcoder` command and returns its status.
+pub(crate) fn microcoder(command: MicrocoderCommand) -> Result<u8, Failure> {
+    match command {
+        MicrocoderCommand::Demo(arguments) => demo::demo(&arguments),
+        MicrocoderCommand::Run(arguments) => run::run(&arguments),
+        MicrocoderCommand::Repository(arguments) => repository::repository(&arguments),
+        MicrocoderCommand::Exec(arguments) => exec::exec(&arguments),
+        MicrocoderCommand::Doctor(arguments) => doctor::doctor(&arguments),
+        MicrocoderCommand::Completions { shell } => completions(Program::Microcoder, shell),
+    }
+}
+
+/// Runs a `coder` command and returns its status.
+pub(crate) fn coder(command: CoderCommand) -> Result<u8, Failure> {
+    match command {
+        CoderCommand::Task(command) => task::task(command),
+        CoderCommand::Completions { shell } => completions(Program::Coder, shell),
+    }
+}
+
+fn completions(program: Program, shell: clap_complete::Shell) -> Result<u8, Failure> {
+    let mut definition = definition(program);
+    let name = definition.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut definition, name, &mut script);
+    output::data(&script)?;
+    Ok(0)
+}

@@ -1,0 +1,84 @@
+//! `microcoder demo`: the whole job offline, shown part by part.
+
+use super::run::{document, told};
+use crate::arguments::DemoArguments;
+use crate::output::{self, Failure};
+use crate::progress::{Display, Show};
+use crate::surroundings;
+use coder_host::{DEMO_PROMPT, Demo, Demonstrated, Progress, Verdict};
+use serde_json::json;
+
+const FAILED: u8 = 1;
+
+pub(crate) fn demo(arguments: &DemoArguments) -> Result<u8, Failure> {
+    let temporary = tempfile::Builder::new()
+        .prefix("microcoder-demo-")
+        .tempdir()
+        .map_err(|error| Failure::new("io", format!("could not make a temporary directory: {error}"), FAILED))?;
+    let (store, place) = match &arguments.store {
+        None => (temporary.path().join("tasks"), temporary.path().to_owned()),
+        Some(store) => {
+            let store = surroundings::store(Some(store), FAILED)?;
+            let place = coder_host::worktree_place(&store).with_extension("demo");
+            std::fs::create_dir_all(&place).map_err(|error| {
+                Failure::new("io", format!("could not create {}: {error}", place.display()), FAILED)
+            })?;
+            (store, place)
+        }
+    };
+    let controller = surroundings::controller()?;
+    let mut display = Display::new(if arguments.json { Show::Nothing } else { Show::Terminal });
+    let mut watcher = |progress: &Progress<'_>| display.show(progress);
+    let demo = Demo {
+        store: &store,
+        place: &place,
+        clock: surroundings::clock(),
+        cancel: surroundings::cancel_on_signals()?,
+        environment: &surroundings::environment,
+        controller: &controller,
+        entropy: surroundings::entropy()?,
+    };
+    let demonstrated = demo.run(&mut watcher).map_err(|error| Failure::of(&error, FAILED))?;
+    drop(display);
+    let holds = demonstrated.check.passed && demonstrated.verification.verdict == Verdict::Verified;
+    if arguments.json {
+        output::json(&json!({
+            "holds": holds,
+            "run": document(&demonstrated.launched),
+            "check": {
+                "passed": demonstrated.check.passed,
+                "output": demonstrated.check.output,
+                "enforced": demonstrated.check.enforced,
+            },
+            "verification": demonstrated.verification,
+        }))?;
+    } else {
+        output::data(shown(&demonstrated, arguments).as_bytes())?;
+    }
+    Ok(if holds { 0 } else { FAILED })
+}
+
+fn shown(demonstrated: &Demonstrated, arguments: &DemoArguments) -> String {
+    let launched = &demonstrated.launched;
+    let verification = &demonstrated.verification;
+    let mut text = format!("Asked:     {DEMO_PROMPT}\n");
+    text.push_str(&format!("Enforced:  {}\n", demonstrated.check.enforced));
+    text.push_str("           held by the kernel for every command, and recorded with each result\n\n");
+    text.push_str(&told(launched, arguments.store.as_deref()));
+    let verdict = if demonstrated.check.passed { "passed" } else { "FAILED" };
+    text.push_str(&format!(
+        "\nCheck:     {verdict} (independent, candidate read-only): {}\n",
+        demonstrated.check.output
+    ));
+    let held = verification.checks.len();
+    match &verification.first_mismatch {
+        None => text.push_str(&format!(
+            "Verify:    holds: {held} comparisons, from the journal's chain to every kept file\n"
+        )),
+        Some(mismatch) => text.push_str(&format!("Verify:    FAILS: {mismatch}\n")),
+    }
+    if arguments.store.is_none() {
+        text.push_str("Everything was in a temporary store that is gone now; keep one with --store DIR.\n");
+    }
+    text
+}

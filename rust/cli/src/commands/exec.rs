@@ -1,0 +1,127 @@
+//! `microcoder exec`: one command inside the boundary, its streams the caller's own. The status is the command's; 124
+//! after a timeout, 125 when it was refused, 128 and the signal when one ended it.
+
+use crate::arguments::{AccessWord, ExecArguments, NetworkWord};
+use crate::output::{self, Failure};
+use crate::surroundings;
+use coder_boundary::{Mode, Network};
+use coder_host::{Access, Execution, Report, Streams};
+use coder_process::{Death, Ending};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+const TIMED_OUT: u8 = 124;
+const REFUSED: u8 = 125;
+const SIGNALLED: i32 = 128;
+
+pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
+    let here = surroundings::here()?;
+    let absolute = |paths: &[PathBuf]| paths.iter().map(|path| here.join(path)).collect::<Vec<_>>();
+    let execution = Execution {
+        mode: if arguments.read_only { Mode::Read } else { Mode::Write },
+        writes: absolute(&arguments.write),
+        reads: absolute(&arguments.read),
+        network: arguments.network.map(|network| match network {
+            NetworkWord::None => Network::None,
+            NetworkWord::Host => Network::Host,
+        }),
+        access: access(arguments.access),
+        memory_bytes: arguments.memory,
+        timeout: arguments.timeout,
+        variables: arguments
+            .env
+            .iter()
+            .map(|pair| variable(pair))
+            .collect::<Result<_, _>>()?,
+        sealed: existing_store(),
+        ..Execution::new(&here)
+    };
+    let refused = |error: coder_host::Error| Failure::of(&error, REFUSED);
+    let prepared = execution.prepare(&surroundings::environment).map_err(refused)?;
+    let cancel = surroundings::cancel_on_signals()?;
+    let executed = prepared
+        .run(&arguments.command, Streams::Inherit, &cancel)
+        .map_err(refused)?;
+    for path in &executed.appeared {
+        output::talk(&format!("microcoder: {} appeared; Git would obey it", path.display()));
+    }
+    if let Some(path) = &arguments.report {
+        let report = serde_json::to_vec_pretty(&Report::from(&executed))
+            .map_err(|error| Failure::new("output", error.to_string(), REFUSED))?;
+        std::fs::write(path, report).map_err(|error| {
+            Failure::new(
+                "io",
+                format!("could not write the report {}: {error}", path.display()),
+                REFUSED,
+            )
+        })?;
+    }
+    Ok(status(&executed.outcome.ending))
+}
+
+/// The default store is out of reach even of a command that was given the home directory.
+fn existing_store() -> Vec<PathBuf> {
+    let store = surroundings::store(None, REFUSED)
+        .ok()
+        .filter(|store| Path::is_dir(store));
+    store.into_iter().collect()
+}
+
+pub(crate) fn access(word: AccessWord) -> Access {
+    match word {
+        AccessWord::Boundary => Access::Boundary,
+        AccessWord::Toolchains => Access::Toolchains,
+        AccessWord::Full => Access::Full,
+    }
+}
+
+fn variable(pair: &OsString) -> Result<(OsString, OsString), Failure> {
+    let bytes = pair.as_bytes();
+    match bytes.iter().position(|byte| *byte == b'=') {
+        Some(place) if place > 0 => {
+            let (name, value) = bytes.split_at(place);
+            Ok((
+                OsString::from_vec(name.to_vec()),
+                OsString::from_vec(value.get(1..).unwrap_or_default().to_vec()),
+            ))
+        }
+        Some(_) | None => Err(Failure::new(
+            "usage",
+            format!("--env takes NAME=VALUE, not `{}`", pair.display()),
+            REFUSED,
+        )),
+    }
+}
+
+fn status(ending: &Ending) -> u8 {
+    let died = |death: Death| match death {
+        Death::Exited(status) => status,
+        Death::Signalled(signal) => SIGNALLED + signal,
+        Death::Unknown => i32::from(REFUSED),
+    };
+    let status = match ending {
+        Ending::Exited(status) => *status,
+        Ending::Signalled(signal) => SIGNALLED + signal,
+        Ending::DeadlineExceeded { .. } => i32::from(TIMED_OUT),
+        Ending::Cancelled { death, .. } | Ending::OutputLimit { death } | Ending::Stopped { death } => died(*death),
+        Ending::Unknown => i32::from(REFUSED),
+    };
+    u8::try_from(status & 0xff).unwrap_or(REFUSED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case::own(Ending::Exited(3), 3)]
+    #[case::signal(Ending::Signalled(9), 137)]
+    #[case::timeout(Ending::DeadlineExceeded { death: Death::Signalled(15) }, 124)]
+    #[case::interrupted(Ending::Cancelled { reason: coder_process::Reason::Interrupted, death: Death::Signalled(15) }, 143)]
+    #[case::unknown(Ending::Unknown, 125)]
+    fn statuses(#[case] ending: Ending, #[case] expected: u8) {
+        assert_eq!(status(&ending), expected);
+    }
+}

@@ -1,0 +1,50 @@
+//! `microcoder repository`: the exact grant, in the foreground.
+
+use crate::arguments::RepositoryArguments;
+use crate::output::{self, Failure};
+use crate::progress::{Display, Show};
+use crate::surroundings;
+use coder_host::{Progress, RepositoryRun, run_repository};
+use std::io::Read as _;
+use std::path::Path;
+
+/// One byte more than a grant may have, so that a longer one is seen to be too long.
+const READ_BYTES: u64 = 64 * 1024 + 1;
+
+pub(crate) fn repository(arguments: &RepositoryArguments) -> Result<u8, Failure> {
+    let grant = read(&arguments.grant, "read_grant", 2)?;
+    let store = surroundings::store(arguments.store.as_deref(), 2)?;
+    let controller = surroundings::controller()?;
+    let mut display = Display::new(Show::Terminal);
+    let mut watcher = |progress: &Progress<'_>| display.show(progress);
+    let run = RepositoryRun {
+        grant: &grant,
+        store: &store,
+        clock: surroundings::clock(),
+        cancel: surroundings::cancel_on_signals()?,
+        environment: &surroundings::environment,
+        controller: &controller,
+    };
+    let task = run_repository(run, &mut watcher).map_err(|error| Failure::of(&error, 2))?;
+    drop(display);
+    output::json(&task)?;
+    Ok(0)
+}
+
+/// A file's bytes up to the size of a grant or command; `-` is standard input.
+pub(crate) fn read(path: &Path, code: &'static str, status: u8) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let answer = if path == Path::new("-") {
+        std::io::stdin().lock().take(READ_BYTES).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(READ_BYTES).read_to_end(&mut bytes))
+    };
+    match answer {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(Failure::new(
+            code,
+            format!("could not read {}: {error}", path.display()),
+            status,
+        )),
+    }
+}

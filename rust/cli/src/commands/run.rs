@@ -1,0 +1,244 @@
+//! `microcoder run`: from a prompt to a candidate, and how to look at it, take it, drop it.
+
+use crate::arguments::{AccessWord, ApiWord, ProviderWord, RunArguments};
+use crate::output::{self, Failure};
+use crate::progress::{Display, Show};
+use crate::surroundings;
+use coder_digest::{Digest, ModelName};
+use coder_host::{Api, Configuration, Effort, Generation, IN_PROCESS, Launch, Launched, Progress};
+use coder_journal::Execution;
+use serde_json::{Value, json};
+use std::path::Path;
+
+const REFUSED: u8 = 1;
+/// The model name a recorded conversation runs under unless another is named.
+const SCRIPTED_MODEL: &str = "scripted";
+
+pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
+    let prompt = match (&arguments.prompt, &arguments.prompt_file) {
+        (Some(prompt), _) => prompt.clone(),
+        (None, Some(file)) => {
+            let bytes = super::repository::read(file, "read_prompt", REFUSED)?;
+            String::from_utf8(bytes).map_err(|_| Failure::new("read_prompt", "the prompt is not UTF-8", REFUSED))?
+        }
+        (None, None) => return Err(Failure::new("usage", "a prompt is needed", REFUSED)),
+    };
+    let configuration = configuration(arguments)?;
+    let here = surroundings::here()?;
+    let repository = arguments
+        .repo
+        .as_ref()
+        .map_or_else(|| here.clone(), |repository| here.join(repository));
+    let store = surroundings::store(arguments.store.as_deref(), REFUSED)?;
+    let controller = surroundings::controller()?;
+    let mut display = Display::new(if arguments.json { Show::Nothing } else { Show::Terminal });
+    let mut watcher = |progress: &Progress<'_>| display.show(progress);
+    let launch = Launch {
+        prompt: &prompt,
+        repository: &repository,
+        configuration: &configuration,
+        memory_bytes: arguments.memory,
+        store: &store,
+        clock: surroundings::clock(),
+        cancel: surroundings::cancel_on_signals()?,
+        environment: &surroundings::environment,
+        controller: &controller,
+        entropy: surroundings::entropy()?,
+    };
+    let launched = launch.run(&mut watcher).map_err(|error| Failure::of(&error, REFUSED))?;
+    drop(display);
+    if arguments.json {
+        output::json(&document(&launched))?;
+    } else {
+        output::data(told(&launched, arguments.store.as_deref()).as_bytes())?;
+    }
+    Ok(u8::from(launched.task.execution != Execution::Finished))
+}
+
+fn configuration(arguments: &RunArguments) -> Result<Configuration, Failure> {
+    let usage = |message: String| Failure::new("usage", message, REFUSED);
+    let generation = match arguments.provider {
+        ProviderWord::Openai => Generation::Openai {
+            endpoint: arguments
+                .endpoint
+                .clone()
+                .ok_or_else(|| usage("--endpoint is needed".to_owned()))?,
+            api: match arguments.api {
+                ApiWord::ChatCompletions => Api::ChatCompletions,
+                ApiWord::Responses => Api::Responses,
+            },
+            credential_env: arguments.credential_env.clone(),
+        },
+        ProviderWord::Scripted => {
+            let named = arguments
+                .script
+                .as_ref()
+                .ok_or_else(|| usage("--script is needed".to_owned()))?;
+            let read = |error: std::io::Error| {
+                Failure::new("io", format!("could not read {}: {error}", named.display()), REFUSED)
+            };
+            let script = named.canonicalize().map_err(read)?;
+            let script_digest = Digest::of(&std::fs::read(&script).map_err(read)?);
+            Generation::Scripted { script, script_digest }
+        }
+    };
+    let model = arguments.model.as_deref().unwrap_or(SCRIPTED_MODEL);
+    Ok(Configuration {
+        model: ModelName::new(model).map_err(|error| usage(error.to_string()))?,
+        effort: arguments.effort.as_deref().map(effort).transpose()?,
+        generation,
+        decision_endpoint: IN_PROCESS.to_owned(),
+        decision_model: "none".to_owned(),
+        expected_controller_digest: None,
+        access: match arguments.access {
+            AccessWord::Full => return Err(usage("--access full is for `exec` only; use toolchains".to_owned())),
+            word @ (AccessWord::Boundary | AccessWord::Toolchains) => super::exec::access(word),
+        },
+    })
+}
+
+fn effort(word: &str) -> Result<Effort, Failure> {
+    match word {
+        "low" => Ok(Effort::Low),
+        "medium" => Ok(Effort::Medium),
+        "high" => Ok(Effort::High),
+        "xhigh" => Ok(Effort::Xhigh),
+        _ => Err(Failure::new(
+            "usage",
+            "the effort is low, medium, high or xhigh",
+            REFUSED,
+        )),
+    }
+}
+
+fn ending(launched: &Launched) -> &str {
+    launched
+        .task
+        .run
+        .as_ref()
+        .and_then(|run| run.result.as_ref())
+        .map_or("unknown", |result| result.ending.as_str())
+}
+
+/// The commands that go with a candidate.
+pub(crate) struct Commands {
+    pub(crate) view: String,
+    pub(crate) verify: String,
+    pub(crate) diff: String,
+    pub(crate) take: String,
+    pub(crate) drop: String,
+}
+
+pub(crate) fn commands(launched: &Launched, store: Option<&Path>) -> Commands {
+    let store = store.map_or(String::new(), |store| format!(" --store {}", quoted(store)));
+    let task = &launched.task.task_id;
+    let (worktree, repository) = (quoted(&launched.worktree), quoted(&launched.repository));
+    let branch = launched.branch.as_str();
+    let merge = format!("git -C {repository} merge {branch}");
+    let take = if launched.left.is_clean() {
+        merge
+    } else {
+        format!(
+            "git -C {worktree} add --all && git -C {worktree} commit -m {} && {merge}",
+            quoted_text(&launched.task.intent.title)
+        )
+    };
+    Commands {
+        view: format!("coder task view {task}{store}"),
+        verify: format!("coder task verify {task}{store}"),
+        diff: format!("git -C {worktree} diff {}", launched.base),
+        take,
+        drop: format!(
+            "git -C {repository} worktree remove --force {worktree} && git -C {repository} branch -D {branch}"
+        ),
+    }
+}
+
+/// The end of a run for a person.
+pub(crate) fn told(launched: &Launched, store: Option<&Path>) -> String {
+    let mut text = String::new();
+    if let Some(reply) = launched.reply.as_deref().filter(|reply| !reply.trim().is_empty()) {
+        text.push_str(&format!("{}\n\n", plain(reply)));
+    }
+    text.push_str(&format!("Task {}: {}\n", launched.task.task_id, ending(launched)));
+    if launched.changes.is_empty() {
+        text.push_str("Nothing changed.\n");
+    } else {
+        text.push_str("Changed:\n");
+        for change in &launched.changes {
+            text.push_str(&format!("  {change}\n"));
+        }
+    }
+    if !launched.unseen.is_clean() {
+        text.push_str("Your uncommitted changes were not part of it: the run began from the last commit.\n");
+    }
+    let commands = commands(launched, store);
+    text.push_str(&format!(
+        "Look at it:  {}\n             {}\nVerify it:   {}\nTake it:     {}\nDrop it:     {}\n",
+        commands.diff, commands.view, commands.verify, commands.take, commands.drop
+    ));
+    text
+}
+
+/// The end of a run as a document.
+pub(crate) fn document(launched: &Launched) -> Value {
+    let commands = commands(launched, None);
+    json!({
+        "task": launched.task,
+        "ending": ending(launched),
+        "reply": launched.reply,
+        "repository": coder_digest::BytePath::from(launched.repository.as_path()),
+        "worktree": coder_digest::BytePath::from(launched.worktree.as_path()),
+        "branch": launched.branch.as_str(),
+        "base": launched.base,
+        "head": launched.head,
+        "committed": launched.left.is_clean(),
+        "changes": launched.changes,
+        "take": commands.take,
+        "drop": commands.drop,
+    })
+}
+
+fn quoted(path: &Path) -> String {
+    quoted_text(&path.display().to_string())
+}
+
+/// A word as a POSIX shell takes it.
+fn quoted_text(text: &str) -> String {
+    let safe = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%".contains(character);
+    if !text.is_empty() && text.chars().all(safe) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// A model's text without anything a terminal would obey.
+fn plain(text: &str) -> String {
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| coder_digest::display_bytes(line.as_bytes()))
+        .collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("/plain/path-1.0", "/plain/path-1.0")]
+    #[case("", "''")]
+    #[case("a b", "'a b'")]
+    #[case("it's", "'it'\\''s'")]
+    #[case("$(rm)", "'$(rm)'")]
+    fn a_shell_takes_words_as_they_are(#[case] text: &str, #[case] written: &str) {
+        assert_eq!(quoted_text(text), written);
+    }
+
+    #[test]
+    fn a_reply_cannot_steer_the_terminal() {
+        assert_eq!(plain("fine\n\u{1b}[2Jgone"), "fine\n\\u{1b}[2Jgone");
+    }
+}

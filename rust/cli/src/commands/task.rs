@@ -1,0 +1,171 @@
+//! `coder task`: submit, cancel, list, show, view, artifact, export, verify. Answers are JSON, and for a person on a
+//! terminal a short table; refusals are JSON on standard error with status 1.
+
+use crate::arguments::{
+    ArtifactArguments, CommandFile, ExportArguments, ExportFormat, StoreArguments, TaskCommand, TaskName, ViewArguments,
+};
+use crate::output::{self, Failure};
+use crate::surroundings;
+use coder_digest::{BytePath, TaskId};
+use coder_host::{Verdict, open_to_read};
+use coder_journal::{Command, Store, Summary};
+use coder_trace::{Cursor, PageSize};
+use serde_json::json;
+use std::os::unix::ffi::OsStrExt as _;
+
+const REFUSED: u8 = 1;
+const WRONG_USE: u8 = 64;
+
+pub(crate) fn task(command: TaskCommand) -> Result<u8, Failure> {
+    match command {
+        TaskCommand::Submit(arguments) => send(&arguments, "submit"),
+        TaskCommand::Cancel(arguments) => send(&arguments, "cancel"),
+        TaskCommand::List(arguments) => list(&arguments),
+        TaskCommand::Show(arguments) => show(&arguments),
+        TaskCommand::View(arguments) => view(&arguments),
+        TaskCommand::Artifact(arguments) => artifact(&arguments),
+        TaskCommand::Export(arguments) => export(&arguments),
+        TaskCommand::Verify(arguments) => verify(&arguments),
+    }
+}
+
+fn refused(error: impl Into<coder_host::Error>) -> Failure {
+    Failure::of(&error.into(), REFUSED)
+}
+
+fn task_id(name: &TaskName) -> Result<TaskId, Failure> {
+    TaskId::new(&name.task).map_err(|error| Failure::new("usage", error.to_string(), WRONG_USE))
+}
+
+fn reading(arguments: &StoreArguments) -> Result<Store, Failure> {
+    let path = surroundings::store(arguments.store.as_deref(), REFUSED)?;
+    open_to_read(&path, surroundings::clock()).map_err(refused)
+}
+
+/// Sends an exact command, of the kind the subcommand says; told before the store is opened.
+fn send(arguments: &CommandFile, kind: &'static str) -> Result<u8, Failure> {
+    let bytes = super::repository::read(&arguments.file, "read_command", REFUSED)?;
+    let command = Command::parse(&bytes).map_err(refused)?;
+    if command.action.name() != kind {
+        let message = format!("the file holds a `{}` command, not `{kind}`", command.action.name());
+        return Err(Failure::new("action_mismatch", message, REFUSED));
+    }
+    let path = surroundings::store(arguments.store.store.as_deref(), REFUSED)?;
+    let clock = surroundings::clock();
+    // Only a submission may make a store.
+    let store = match kind {
+        "submit" => Store::open(&path, clock).map_err(refused)?,
+        _ => coder_host::open_existing(&path, clock).map_err(refused)?,
+    };
+    output::json(&store.command(&bytes).map_err(refused)?)?;
+    Ok(0)
+}
+
+fn list(arguments: &StoreArguments) -> Result<u8, Failure> {
+    let tasks = reading(arguments)?.list().map_err(refused)?;
+    if arguments.json || !output::person_reads() {
+        output::json(&tasks)?;
+    } else {
+        output::data(table(&tasks).as_bytes())?;
+    }
+    Ok(0)
+}
+
+fn table(tasks: &[Summary]) -> String {
+    if tasks.is_empty() {
+        return "No tasks.\n".to_owned();
+    }
+    let width = tasks
+        .iter()
+        .map(|task| task.task_id.as_str().len())
+        .max()
+        .unwrap_or_default();
+    let line = |task: &Summary| {
+        format!(
+            "{:<width$}  {:<16}  {:<12}  {}\n",
+            task.task_id,
+            task.status.as_str(),
+            task.checks.as_str(),
+            task.title
+        )
+    };
+    tasks.iter().map(line).collect()
+}
+
+fn show(arguments: &TaskName) -> Result<u8, Failure> {
+    let store = reading(&arguments.store)?;
+    output::json(&store.show(&task_id(arguments)?).map_err(refused)?)?;
+    Ok(0)
+}
+
+fn view(arguments: &ViewArguments) -> Result<u8, Failure> {
+    let store = reading(&arguments.name.store)?;
+    let cursor: Option<Cursor> = arguments
+        .cursor
+        .as_deref()
+        .map(|text| text.parse().map_err(|error: coder_trace::Error| refused(error)))
+        .transpose()?;
+    let size = PageSize::new(u64::from(arguments.limit)).map_err(refused)?;
+    output::json(&coder_host::view(&store, &task_id(&arguments.name)?, cursor.as_ref(), size).map_err(refused)?)?;
+    Ok(0)
+}
+
+fn artifact(arguments: &ArtifactArguments) -> Result<u8, Failure> {
+    let store = reading(&arguments.name.store)?;
+    let path = BytePath::new(arguments.path.as_bytes());
+    let bytes = coder_host::artifact(&store, &task_id(&arguments.name)?, &path).map_err(refused)?;
+    if arguments.raw {
+        output::data(&bytes)?;
+    } else {
+        let digest = coder_digest::Digest::of(&bytes);
+        output::json(&json!({ "path": path, "digest": digest, "bytes": coder_trace::Bytes(bytes) }))?;
+    }
+    Ok(0)
+}
+
+fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
+    let store = reading(&arguments.name.store)?;
+    let task = task_id(&arguments.name)?;
+    let mut document = Vec::new();
+    match arguments.format {
+        ExportFormat::Atif => coder_host::export_atif(&store, &task, &mut document).map_err(refused)?,
+    }
+    match &arguments.output {
+        None => output::data(&document)?,
+        Some(path) => std::fs::write(path, &document).map_err(|error| {
+            Failure::new(
+                "output",
+                format!("could not write {}: {error}", path.display()),
+                REFUSED,
+            )
+        })?,
+    }
+    Ok(0)
+}
+
+fn verify(arguments: &TaskName) -> Result<u8, Failure> {
+    let store = reading(&arguments.store)?;
+    let verification = coder_host::verify(&store, &task_id(arguments)?).map_err(refused)?;
+    let verified = verification.verdict == Verdict::Verified;
+    if arguments.store.json || !output::person_reads() {
+        output::json(&verification)?;
+    } else {
+        let mut text = String::new();
+        for check in &verification.checks {
+            let finding = serde_json::to_value(check.finding).unwrap_or_default();
+            let detail = check.detail.as_deref().unwrap_or_default();
+            text.push_str(&format!(
+                "{:<8}  {:<20} {detail}\n",
+                finding.as_str().unwrap_or_default(),
+                check.name
+            ));
+        }
+        text.push_str(&match (&verification.verdict, &verification.first_mismatch) {
+            (Verdict::Verified, _) => "Verified.\n".to_owned(),
+            (Verdict::Unfinished, _) => format!("Unfinished: the task is {}.\n", verification.state),
+            (Verdict::Mismatch, mismatch) => format!("MISMATCH: {}.\n", mismatch.as_deref().unwrap_or_default()),
+        });
+        output::data(text.as_bytes())?;
+    }
+    Ok(u8::from(!verified))
+}

@@ -1,0 +1,73 @@
+//! How anything is printed: data to standard output, talk to standard error, a failure once and in one form. A reader
+//! that closed its end early is no failure.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+/// Why a command did not do what was asked, with the status it ends in.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: String,
+    message: String,
+    status: u8,
+}
+
+impl Failure {
+    pub(crate) fn new(code: impl Into<String>, message: impl Into<String>, status: u8) -> Self {
+        Self {
+            code: code.into(),
+            message: message.into(),
+            status,
+        }
+    }
+
+    pub(crate) fn of(error: &coder_host::Error, status: u8) -> Self {
+        Self::new(error.code(), error.message(), status)
+    }
+
+    /// Writes `{"error":{"code","message"}}` to standard error, and on a terminal the message in words.
+    pub(crate) fn report(&self) -> ExitCode {
+        let mut talk = io::stderr().lock();
+        let written = if talk.is_terminal() {
+            writeln!(talk, "error: {} ({})", self.message, self.code)
+        } else {
+            let error = serde_json::json!({ "error": { "code": self.code, "message": self.message } });
+            writeln!(talk, "{error}")
+        };
+        // Nobody is left to tell when standard error is closed; the status still says it.
+        drop(written);
+        ExitCode::from(self.status)
+    }
+}
+
+/// Writes to standard output. A closed pipe ends the command quietly and well.
+pub(crate) fn data(bytes: &[u8]) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    match output.write_all(bytes).and_then(|()| output.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::new(
+            "output",
+            format!("could not write to standard output: {error}"),
+            1,
+        )),
+    }
+}
+
+/// Writes one JSON document and a newline to standard output.
+pub(crate) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::new("output", format!("the answer has no JSON form: {error}"), 1))?;
+    data(format!("{text}\n").as_bytes())
+}
+
+/// Writes one line of talk to standard error.
+pub(crate) fn talk(line: &str) {
+    // Talk is for whoever listens; nothing depends on it.
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Whether a person reads standard output.
+pub(crate) fn person_reads() -> bool {
+    io::stdout().is_terminal()
+}

@@ -1,0 +1,63 @@
+//! What the tools take from the process they run in: environment, clock, executable, random bytes, signals. Read here
+//! and passed on as values, so that nothing below this crate looks for itself.
+
+use crate::output::Failure;
+use coder_digest::{Clock, SystemClock};
+use coder_process::{Cancel, Reason};
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub(crate) fn clock() -> Arc<dyn Clock> {
+    Arc::new(SystemClock)
+}
+
+pub(crate) fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+pub(crate) fn controller() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| Failure::new("configuration", format!("this program has no path: {error}"), 2))
+}
+
+pub(crate) fn here() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        Failure::new(
+            "configuration",
+            format!("the current directory cannot be used: {error}"),
+            2,
+        )
+    })
+}
+
+pub(crate) fn entropy() -> Result<[u8; 4], Failure> {
+    let mut bytes = [0; 4];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .map(|()| bytes)
+        .map_err(|error| Failure::new("io", format!("could not read random bytes: {error}"), 1))
+}
+
+/// The store that was named, else the one in the home directory. A relative one counts from the current directory.
+pub(crate) fn store(named: Option<&Path>, status: u8) -> Result<PathBuf, Failure> {
+    match named {
+        Some(path) if path.is_absolute() => Ok(path.to_owned()),
+        Some(path) => Ok(here()?.join(path)),
+        None => match environment("HOME").filter(|home| Path::new(home).is_absolute()) {
+            Some(home) => Ok(coder_host::default_store(Path::new(&home))),
+            None => Err(Failure::new(
+                "configuration",
+                "HOME is not set: name the store with --store",
+                status,
+            )),
+        },
+    }
+}
+
+/// A switch that interrupt and termination signals turn on, so that a run ends cleanly and says so.
+pub(crate) fn cancel_on_signals() -> Result<Cancel, Failure> {
+    Cancel::on_signals(Reason::Interrupted)
+        .map_err(|error| Failure::new("signals", format!("could not watch for signals: {error}"), 2))
+}

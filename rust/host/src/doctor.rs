@@ -1,0 +1,125 @@
+//! What this machine can enforce and which providers are ready, each found by really trying, with the fix for each gap.
+
+use crate::confine::Environment;
+use crate::{Error, judge};
+use coder_boundary::{Finding, probe};
+use coder_process::{Command, Ending};
+use coder_workspace::Git;
+use serde::Serialize;
+use std::path::Path;
+
+/// How one thing stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It is there.
+    Ready,
+    /// It is not, and something is lost without it, but runs work.
+    Optional,
+    /// It is not, and runs do not work without it.
+    Missing,
+}
+
+/// One thing looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Item {
+    /// What it belongs to: `boundary`, `tools` or `providers`.
+    pub group: &'static str,
+    /// Its name.
+    pub name: String,
+    /// How it stands.
+    pub standing: Standing,
+    /// What was found.
+    pub detail: String,
+    /// What to do about a gap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+/// Everything looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Diagnosis {
+    /// Whether runs work.
+    pub ready: bool,
+    /// The newest Landlock ABI.
+    pub landlock_abi: Option<u32>,
+    /// What was looked at.
+    pub items: Vec<Item>,
+}
+
+/// Looks at this machine.
+///
+/// # Errors
+/// [`Error::Boundary`] when not even a process to try in can be made.
+pub fn diagnose(environment: &Environment<'_>) -> Result<Diagnosis, Error> {
+    let capabilities = probe()?;
+    let obstacles: Vec<_> = capabilities.obstacles().map(|gap| gap.layer).collect();
+    let mut items: Vec<Item> = capabilities
+        .findings
+        .iter()
+        .map(|finding| match finding {
+            Finding::Available(layer) => {
+                Item { group: "boundary", name: layer.to_string(), standing: Standing::Ready, detail: "enforced".to_owned(), fix: None }
+            }
+            Finding::Missing(gap) => Item {
+                group: "boundary",
+                name: gap.layer.to_string(),
+                standing: if obstacles.contains(&gap.layer) { Standing::Missing } else { Standing::Optional },
+                detail: gap.to_string(),
+                fix: Some(gap.layer.fix().to_owned()),
+            },
+        })
+        .collect();
+    items.push(git());
+    items.push(shell());
+    items.push(provider("scripted", "ready: a recorded conversation with --script"));
+    items.push(provider("openai", "ready: any OpenAI-compatible endpoint with --endpoint and --model"));
+    let decisions = judge::unavailable_reason(environment);
+    items.push(Item {
+        group: "providers",
+        name: "decisions".to_owned(),
+        standing: Standing::Optional,
+        detail: decisions.note().to_owned(),
+        fix: None,
+    });
+    Ok(Diagnosis {
+        ready: items.iter().all(|item| item.standing != Standing::Missing),
+        landlock_abi: capabilities.landlock_abi,
+        items,
+    })
+}
+
+fn provider(name: &str, detail: &str) -> Item {
+    Item { group: "providers", name: name.to_owned(), standing: Standing::Ready, detail: detail.to_owned(), fix: None }
+}
+
+fn git() -> Item {
+    let found = Git::find().map_err(|error| error.to_string()).and_then(|git| {
+        let outcome = Command::new(git.program()).argument("--version").capture(4096).map_err(|error| error.to_string())?;
+        match outcome.ending {
+            Ending::Exited(0) => Ok(coder_digest::display_bytes(outcome.stdout.head.trim_ascii())),
+            Ending::Exited(_)
+            | Ending::Signalled(_)
+            | Ending::Unknown
+            | Ending::DeadlineExceeded { .. }
+            | Ending::Cancelled { .. }
+            | Ending::OutputLimit { .. }
+            | Ending::Stopped { .. } => Err(format!("{} does not run", git.program().display())),
+        }
+    });
+    tool("git", found, "install Git (Debian: apt-get install git)")
+}
+
+fn shell() -> Item {
+    let found = ["/bin/bash", "/bin/sh"].iter().find(|shell| Path::new(shell).exists());
+    let found = found.map(|shell| (*shell).to_owned()).ok_or_else(|| "neither /bin/bash nor /bin/sh exists".to_owned());
+    tool("shell", found, "install bash")
+}
+
+fn tool(name: &str, found: Result<String, String>, fix: &str) -> Item {
+    let (standing, detail, fix) = match found {
+        Ok(detail) => (Standing::Ready, detail, None),
+        Err(detail) => (Standing::Missing, detail, Some(fix.to_owned())),
+    };
+    Item { group: "tools", name: name.to_owned(), standing, detail, fix }
+}

@@ -1,0 +1,242 @@
+//! The one error of this crate: each variant one refused or failed act. Words for a person are in the messages; programs
+//! read [`Error::code`], which never changes. A run that began does not end in an error but in a result.
+
+use coder_digest::{Digest, TaskId, json};
+use std::io;
+use std::path::PathBuf;
+
+/// Why something was refused or failed before a run began, or while evidence was read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The grant is not bounded strict JSON.
+    #[error("the grant is refused: it is not bounded strict JSON")]
+    GrantText {
+        /// What is wrong and where.
+        source: json::Error,
+    },
+    /// The grant is strict JSON of another shape, as when a newer program wrote it.
+    #[error("the grant is refused: its shape is not the one this version reads")]
+    GrantShape {
+        /// What is wrong and where.
+        source: json::Error,
+    },
+    /// A field is outside its bounds.
+    #[error("the grant is refused: `{field}`: {reason}")]
+    GrantField {
+        /// The field.
+        field: &'static str,
+        /// What it must be.
+        reason: String,
+    },
+    /// Another schema.
+    #[error("the {what}'s `schema` is not `{expected}`: use the version of the program that wrote it")]
+    UnsupportedSchema {
+        /// Which document.
+        what: &'static str,
+        /// The schema read here.
+        expected: &'static str,
+    },
+    /// The grant and the task or the machine disagree on something exact.
+    #[error("the grant is refused: its `{field}` is {granted}, and {subject} is {actual}")]
+    Mismatch {
+        /// The grant's field.
+        field: &'static str,
+        /// Its value.
+        granted: String,
+        /// What it was compared with.
+        subject: &'static str,
+        /// The value there.
+        actual: String,
+    },
+    /// The task is past the point where a grant can start it.
+    #[error("task {task} is {status}: a grant starts a queued task once; submit a new task for new work")]
+    NotQueued {
+        /// The task.
+        task: TaskId,
+        /// Its status word.
+        status: &'static str,
+    },
+    /// There is no store at this place.
+    #[error("there is no task store at {}: submit a task first, or name another with --store", path.display())]
+    NoStore {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The store and the workspace overlap.
+    #[error("the task store {} and the workspace {} overlap: keep the store outside", store.display(), workspace.display())]
+    StoreOverlaps {
+        /// The store.
+        store: PathBuf,
+        /// The workspace.
+        workspace: PathBuf,
+    },
+    /// The program is not the system shell.
+    #[error("the grant is refused: `program` {} is not the system's bash or sh", program.display())]
+    NotShell {
+        /// The program as granted.
+        program: PathBuf,
+    },
+    /// A writing grant on an ordinary checkout.
+    #[error(
+        "a writing run needs a linked worktree, and {} is the repository's own checkout: `git -C {} worktree add --detach DIR` makes one",
+        path.display(), path.display()
+    )]
+    WritableCheckout {
+        /// The checkout.
+        path: PathBuf,
+    },
+    /// The source could not be observed whole.
+    #[error("the workspace {} cannot be observed whole: {fault}", path.display())]
+    SourceIncomplete {
+        /// The workspace.
+        path: PathBuf,
+        /// The first fault.
+        fault: String,
+    },
+    /// The source changed between admission and the first effect.
+    #[error("the workspace {} changed while it was admitted: nothing was run; submit and grant again", path.display())]
+    SourceChanged {
+        /// The workspace.
+        path: PathBuf,
+    },
+    /// The repository has no commit yet.
+    #[error("the repository {} has no commit yet: commit something first", path.display())]
+    NoCommit {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// An instruction file of the repository cannot be taken as it is.
+    #[error("the instruction file `{path}` is refused: {reason}")]
+    Instructions {
+        /// Its path in the workspace.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The access mode cannot be enforced by this version.
+    #[error("access `full` is refused for a repository run: this version cannot guard the source checkout under it")]
+    AccessUnavailable,
+    /// The kernel gave less than was asked.
+    #[error("the boundary enforced less than was asked: {missing}")]
+    TooLittleEnforced {
+        /// What is missing.
+        missing: String,
+    },
+    /// The provider's client cannot be built.
+    #[error("the provider is not ready: {reason}")]
+    ProviderUnavailable {
+        /// What is missing, and what to do.
+        reason: String,
+    },
+    /// A file could not be read or written.
+    #[error("could not {act} {}", path.display())]
+    File {
+        /// What was tried.
+        act: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A path that must be text is not.
+    #[error("the {what} path {} is not UTF-8, and the task format holds only text", path.display())]
+    PathNotText {
+        /// Whose path.
+        what: &'static str,
+        /// The path.
+        path: PathBuf,
+    },
+    /// A retained document is not what was retained.
+    #[error("the retained {what} {digest} cannot be used: {reason}")]
+    Retained {
+        /// Which document.
+        what: &'static str,
+        /// Its digest.
+        digest: Digest,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The task has no such thing yet.
+    #[error("task {task} has no {what}")]
+    Absent {
+        /// The task.
+        task: TaskId,
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// The store.
+    #[error(transparent)]
+    Journal(#[from] coder_journal::Error),
+    /// The trace.
+    #[error(transparent)]
+    Trace(#[from] coder_trace::Error),
+    /// The workspace.
+    #[error(transparent)]
+    Workspace(#[from] coder_workspace::Error),
+    /// The boundary.
+    #[error(transparent)]
+    Boundary(#[from] coder_boundary::Error),
+    /// A process.
+    #[error(transparent)]
+    Process(#[from] coder_process::Error),
+    /// A model client.
+    #[error(transparent)]
+    Models(#[from] coder_models::Error),
+    /// The loop's limits.
+    #[error(transparent)]
+    Agent(#[from] coder_agent::Error),
+}
+
+impl Error {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::GrantText { .. } => "grant_text",
+            Self::GrantShape { .. } => "grant_shape",
+            Self::GrantField { .. } => "grant_field",
+            Self::UnsupportedSchema { .. } => "unsupported_schema",
+            Self::Mismatch { .. } => "grant_mismatch",
+            Self::NotQueued { .. } => "not_queued",
+            Self::NoStore { .. } => "no_store",
+            Self::StoreOverlaps { .. } => "unsafe_path",
+            Self::NotShell { .. } => "not_shell",
+            Self::WritableCheckout { .. } => "writable_checkout",
+            Self::SourceIncomplete { .. } => "source_incomplete",
+            Self::SourceChanged { .. } => "source_changed",
+            Self::NoCommit { .. } => "no_commit",
+            Self::Instructions { .. } => "instructions",
+            Self::AccessUnavailable => "access_unavailable",
+            Self::TooLittleEnforced { .. } => "too_little_enforced",
+            Self::ProviderUnavailable { .. } => "provider_unavailable",
+            Self::File { .. } => "io",
+            Self::PathNotText { .. } => "path_not_text",
+            Self::Retained { .. } => "retained",
+            Self::Absent { .. } => "absent",
+            Self::Journal(error) => error.code(),
+            Self::Trace(error) => error.code(),
+            Self::Workspace(error) => error.code(),
+            Self::Boundary(error) => error.code(),
+            Self::Process(error) => error.code(),
+            Self::Models(error) => error.code(),
+            Self::Agent(_) => "agent_limits",
+        }
+    }
+
+    /// The whole message with the reasons below it, in one line.
+    pub fn message(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            source = error.source();
+        }
+        text
+    }
+
+    pub(crate) fn file(act: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { act, path, source }
+    }
+}

@@ -1,0 +1,250 @@
+//! One command in the boundary, without a task or a store: what `microcoder exec`, the demonstration's check and
+//! `coder_core.Boundary` run. Returns how it ended and what really held it.
+
+use crate::confine::{self, Environment};
+use crate::world::{self, ending_word, tree_json};
+use crate::{Access, Error, git_link};
+use coder_boundary::{Boundary, Enforced, Mode, Network, Policy, Scratch, Workspace};
+use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What one command is given.
+#[derive(Debug, Clone)]
+pub struct Execution {
+    /// The directory the command works in.
+    pub workspace: PathBuf,
+    /// Whether the workspace may be changed.
+    pub mode: Mode,
+    /// Also writable.
+    pub writes: Vec<PathBuf>,
+    /// Also readable.
+    pub reads: Vec<PathBuf>,
+    /// Out of reach whatever else is granted.
+    pub sealed: Vec<PathBuf>,
+    /// The network; `None` is what the access mode has.
+    pub network: Option<Network>,
+    /// How much is confined.
+    pub access: Access,
+    /// The memory bound of each process, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Ends the command after this long.
+    pub timeout: Option<Duration>,
+    /// Variables added to the command's environment.
+    pub variables: Vec<(OsString, OsString)>,
+}
+
+/// Where a command's streams go.
+#[derive(Debug, Clone)]
+pub enum Streams {
+    /// All three are the host's own.
+    Inherit,
+    /// Standard input is given, both outputs are kept in windows.
+    Capture {
+        /// What the command reads.
+        stdin: Vec<u8>,
+        /// How much of each output is kept.
+        window: Window,
+    },
+}
+
+impl Execution {
+    /// A writable workspace in the default boundary.
+    pub fn new(workspace: impl Into<PathBuf>) -> Self {
+        Self {
+            workspace: workspace.into(),
+            mode: Mode::Write,
+            writes: Vec::new(),
+            reads: Vec::new(),
+            sealed: Vec::new(),
+            network: None,
+            access: Access::Boundary,
+            memory_bytes: None,
+            timeout: None,
+            variables: Vec::new(),
+        }
+    }
+
+    /// Checks everything and makes the boundary ready for any number of commands.
+    ///
+    /// # Errors
+    /// What the boundary refuses.
+    pub fn prepare(&self, environment: &Environment<'_>) -> Result<PreparedExecution, Error> {
+        let workspace = self.workspace.canonicalize().map_err(Error::file("find the workspace", &self.workspace))?;
+        let mut policy = Policy {
+            writes: self.writes.clone(),
+            reads: self.reads.clone(),
+            sealed: self.sealed.clone(),
+            git: git_link::view(&workspace)?,
+            access: world_access(self.access),
+            workspace: Some(Workspace { path: workspace.clone(), mode: self.mode }),
+            ..Policy::default()
+        };
+        if let Some(bytes) = self.memory_bytes {
+            policy.resources = confine::resources(bytes);
+        }
+        match self.access {
+            Access::Boundary => {}
+            Access::Toolchains => {
+                let nowhere = Path::new("/nonexistent");
+                confine::derive_toolchains(environment, nowhere, None, &mut policy);
+            }
+            Access::Full => {
+                policy.network = Network::Host;
+                policy.git = None;
+                policy.environment = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TERM", "TMPDIR"]
+                    .iter()
+                    .filter_map(|name| Some((OsString::from(name), environment(name)?)))
+                    .collect();
+            }
+        }
+        if let Some(terminal) = environment("TERM") {
+            policy.environment.push((OsString::from("TERM"), terminal));
+        }
+        if let Some(network) = self.network {
+            policy.network = network;
+        }
+        policy.environment.extend(self.variables.iter().cloned());
+        let demand = Enforced::least(policy.access, policy.network);
+        let granted: Vec<&Path> = std::iter::once(workspace.as_path()).chain(self.writes.iter().map(PathBuf::as_path)).collect();
+        let scratch = Scratch::create(&scratch_place(environment, &granted))?;
+        Ok(PreparedExecution { boundary: Boundary::prepare(policy, scratch)?, demand, timeout: self.timeout })
+    }
+}
+
+fn world_access(access: Access) -> coder_boundary::Access {
+    crate::admission::boundary_access(access)
+}
+
+/// A place for the private scratch outside everything the command may write.
+fn scratch_place(environment: &Environment<'_>, granted: &[&Path]) -> PathBuf {
+    let named = environment("TMPDIR").map(PathBuf::from).filter(|place| place.is_absolute());
+    let usual = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
+    let free = |place: &PathBuf| {
+        place.canonicalize().is_ok_and(|place| !granted.iter().any(|granted| place.starts_with(granted)))
+    };
+    // When every place is granted, the boundary refuses with its own words.
+    named.into_iter().chain(usual).find(free).unwrap_or_else(|| PathBuf::from("/tmp"))
+}
+
+/// A boundary made ready.
+#[derive(Debug, Clone)]
+pub struct PreparedExecution {
+    boundary: Boundary,
+    demand: Enforced,
+    timeout: Option<Duration>,
+}
+
+/// How a command ended and what held it.
+#[derive(Debug, Clone)]
+pub struct Executed {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What really held it.
+    pub enforced: Enforced,
+    /// Names that Git would obey and that a command could have made, and did.
+    pub appeared: Vec<PathBuf>,
+}
+
+impl PreparedExecution {
+    /// What every command will be held by, if the kernel gives all that is asked of it.
+    pub fn planned(&self) -> &Enforced {
+        self.boundary.planned()
+    }
+
+    /// Runs one command to its end.
+    ///
+    /// # Errors
+    /// [`Error::Process`] when nothing ran, [`Error::TooLittleEnforced`] when the kernel gave less than the mode promises.
+    pub fn run(&self, argv: &[OsString], streams: Streams, cancel: &Cancel) -> Result<Executed, Error> {
+        let Some((program, arguments)) = argv.split_first() else {
+            return Err(crate::grant::field("command", "a program is needed"));
+        };
+        let command = self.boundary.command(program).arguments(arguments.iter().cloned());
+        let command = match streams {
+            Streams::Inherit => command.stdin(Stdin::Inherit).stdout(Output::Inherit).stderr(Output::Inherit),
+            Streams::Capture { stdin, window } => command
+                .stdin(Stdin::Bytes(stdin))
+                .stdout(Output::Capture(window))
+                .stderr(Output::Capture(window)),
+        };
+        let absent: Vec<&PathBuf> = self.boundary.unguarded().iter().filter(|path| path.symlink_metadata().is_err()).collect();
+        let outcome = self.watched(self.timed(command), cancel)?;
+        let enforced = self.boundary.enforced(outcome.layers);
+        enforced
+            .satisfies(&self.demand)
+            .map_err(|shortfall| Error::TooLittleEnforced { missing: shortfall.to_string() })?;
+        let appeared = absent.into_iter().filter(|path| path.symlink_metadata().is_ok()).cloned().collect();
+        Ok(Executed { outcome, enforced, appeared })
+    }
+
+    fn timed(&self, command: Command) -> Command {
+        match self.timeout {
+            Some(timeout) => command.deadline(timeout),
+            None => command,
+        }
+    }
+
+    fn watched(&self, command: Command, cancel: &Cancel) -> Result<Outcome, Error> {
+        let demand = self.demand.clone();
+        let boundary = &self.boundary;
+        let outcome = coder_process::run(&command, cancel, &mut |event| match event {
+            // Told before the program does anything that matters: too little ends it at once.
+            Event::Started { layers, .. } if boundary.enforced(layers).satisfies(&demand).is_err() => Flow::Stop,
+            Event::Started { .. } | Event::Output { .. } => Flow::Continue,
+        });
+        outcome.map_err(|error| match coder_boundary::explain(&error) {
+            Some(gap) => Error::TooLittleEnforced { missing: format!("{}: {}", world::chain(&error), gap.layer.fix()) },
+            None => Error::Process(error),
+        })
+    }
+}
+
+/// The written report of one command.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    schema: &'static str,
+    /// How it ended, in one word.
+    pub ending: &'static str,
+    /// Its exit status, if it exited by itself.
+    pub exit: Option<i32>,
+    /// How its own process really died.
+    pub death: Value,
+    /// Whether every process of it is gone, and how that is known.
+    pub group_clear: bool,
+    /// The proof.
+    pub proof: Option<&'static str>,
+    /// From the start to the end.
+    pub seconds: f64,
+    /// What it used.
+    pub usage: Value,
+    /// What really held it.
+    pub enforced: Enforced,
+    /// Names that Git would obey and that appeared.
+    pub appeared: Vec<coder_digest::BytePath>,
+}
+
+impl From<&Executed> for Report {
+    fn from(executed: &Executed) -> Self {
+        let outcome = &executed.outcome;
+        let (ending, exit, death) = ending_word(&outcome.ending);
+        let (group_clear, proof) = tree_json(outcome.tree);
+        Self {
+            schema: "openagents.microcoder.exec-report.v1",
+            ending,
+            exit,
+            death,
+            group_clear,
+            proof,
+            seconds: outcome.elapsed.as_secs_f64(),
+            usage: outcome.usage.as_ref().map_or(Value::Null, |usage| {
+                json!({ "memory": world::peak_memory(usage.peak_memory), "cpu_seconds": usage.cpu.as_secs_f64() })
+            }),
+            enforced: executed.enforced.clone(),
+            appeared: executed.appeared.iter().map(|path| path.as_path().into()).collect(),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The end of a run: the candidate observed and kept, the disposition written, the trace sealed, the result put together.
+//! Nothing here can fail the run any more; what could not be kept is said in the result.
+
+use crate::admission::{Admitted, observe};
+use crate::recorder::Fault;
+use crate::{Error, world};
+use coder_agent::{Ask, Cost, Ending, Outcome};
+use coder_boundary::Scratch;
+use coder_digest::{Clock, Digest};
+use coder_journal::{CostStatus, RunResult};
+use coder_trace::{Source, Step, Writer};
+use coder_workspace::{Extent, Patch, RetainedArtifacts, Retention, Snapshot};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest patch that is kept, in bytes.
+const PATCH_BYTES: usize = 8 * 1024 * 1024;
+/// A summary longer than this is replaced by its digest.
+const SUMMARY_BYTES: usize = 1024 * 1024;
+
+/// What the run left, as far as it could be kept.
+pub(crate) struct Candidate {
+    snapshot: Option<Digest>,
+    source_document: Option<Digest>,
+    candidate_document: Option<Digest>,
+    artifacts: Option<RetainedArtifacts>,
+    patch: Option<Value>,
+    faults: Vec<String>,
+}
+
+impl Candidate {
+    /// Observes the workspace, keeps both snapshots, the changed files and a patch of them.
+    pub(crate) fn keep(store: &Path, admitted: &Admitted, clock: &Arc<dyn Clock>) -> Self {
+        let mut kept = Self {
+            snapshot: None,
+            source_document: None,
+            candidate_document: None,
+            artifacts: None,
+            patch: None,
+            faults: Vec::new(),
+        };
+        let after = match observe(clock, &admitted.cache, &admitted.repository.top) {
+            Ok(after) => after,
+            Err(error) => {
+                kept.faults.push(error.message());
+                return kept;
+            }
+        };
+        kept.snapshot = Some(after.digest());
+        if let Err(error) = kept.retain(store, admitted, &after, clock) {
+            kept.faults.push(error.message());
+        }
+        kept
+    }
+
+    fn retain(&mut self, store: &Path, admitted: &Admitted, after: &Snapshot, clock: &Arc<dyn Clock>) -> Result<(), Error> {
+        let retention = Retention::open(store)?;
+        self.source_document = Some(keep_document(&retention, &admitted.source)?);
+        self.candidate_document = Some(keep_document(&retention, after)?);
+        let ignored = admitted.repository.ignored_paths(&admitted.git)?;
+        let observer = coder_workspace::Observer::new(clock.as_ref()).cache(&admitted.cache);
+        let artifacts = coder_workspace::retain(&retention, &admitted.source, after, &ignored, &observer)?;
+        let scratch = Scratch::create(&crate::sweep::scratch_parent(store, &admitted.task.task_id)?)?;
+        let base = admitted.repository.head.commit();
+        if let (Some(base), false) = (base, artifacts.manifest.changes.is_empty()) {
+            let candidate = coder_workspace::Candidate {
+                repository: &admitted.repository,
+                base,
+                after,
+                changes: &artifacts.manifest.changes,
+                ignored: &ignored,
+            };
+            let patch = coder_workspace::candidate_patch(&admitted.git, &candidate, &scratch.temporary(), PATCH_BYTES);
+            self.patch = Some(self.keep_patch(&retention, patch?)?);
+        }
+        self.artifacts = Some(artifacts);
+        Ok(())
+    }
+
+    fn keep_patch(&self, retention: &Retention, patch: Patch) -> Result<Value, Error> {
+        let digest = retention.put(&patch.bytes)?;
+        Ok(json!({
+            "digest": digest,
+            "bytes": patch.bytes.len(),
+            "whole": patch.extent == Extent::Whole,
+            "left_out": patch.left_out,
+        }))
+    }
+
+    /// The extension of the disposition that names everything kept.
+    fn disposition(&self) -> Value {
+        json!({
+            "candidate_snapshot": self.snapshot.map(|digest| digest.hex()),
+            "source_document": self.source_document,
+            "candidate_document": self.candidate_document,
+            "manifest": self.artifacts.as_ref().map(|kept| kept.digest),
+            "complete": self.artifacts.as_ref().is_some_and(|kept| kept.manifest.complete),
+            "patch": self.patch,
+            "faults": self.faults,
+        })
+    }
+}
+
+fn keep_document(retention: &Retention, snapshot: &Snapshot) -> Result<Digest, Error> {
+    let text = coder_digest::json::canonical_of(snapshot).map_err(|error| Error::Retained {
+        what: "snapshot",
+        digest: snapshot.digest(),
+        reason: error.to_string(),
+    })?;
+    Ok(retention.put(text.as_bytes())?)
+}
+
+/// Everything the result is made from.
+pub(crate) struct Finish {
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) stop_requested: bool,
+    pub(crate) group_clear: bool,
+    pub(crate) proof: Option<&'static str>,
+    pub(crate) candidate: Candidate,
+    pub(crate) elapsed: Duration,
+}
+
+impl Finish {
+    /// The stable word of the ending (facts 4.8).
+    fn ending(&self) -> &'static str {
+        if let Some(Fault { disk_full: true, .. }) = self.fault {
+            return "disk_full";
+        }
+        if !self.group_clear && !self.stop_requested {
+            return "process_cleanup_unknown";
+        }
+        let Some(outcome) = &self.outcome else {
+            return if self.stop_requested { "cancelled_before_dispatch" } else { "cancelled_or_host_refusal" };
+        };
+        if self.fault.is_some() {
+            return "cancelled_or_host_refusal";
+        }
+        match &outcome.ending {
+            Ending::Finished => "model_finished",
+            Ending::Asked { ask: Ask::Approval } => "asked_approval",
+            Ending::Asked { ask: Ask::Question | Ask::None } => "asked_question",
+            Ending::NoCapacity { .. } => "no_capacity",
+            Ending::Stopped | Ending::HostFault(_) => "cancelled_or_host_refusal",
+            Ending::BadReplies(_) | Ending::Idle | Ending::Stuck(_) | Ending::StepLimit | Ending::TimeLimit => {
+                "loop_incomplete"
+            }
+        }
+    }
+
+    fn is_completed(&self) -> bool {
+        self.fault.is_none() && self.outcome.as_ref().is_some_and(|outcome| outcome.ending.is_completed())
+    }
+
+    /// The ending in one sentence.
+    pub(crate) fn summary(&self) -> String {
+        match (&self.fault, &self.outcome) {
+            (Some(fault), _) => fault.reason.clone(),
+            (None, Some(outcome)) => outcome.ending.to_string(),
+            (None, None) => "the run was stopped before anything was done".to_owned(),
+        }
+    }
+
+    /// Writes the disposition and the end, and returns the journal's result.
+    pub(crate) fn seal(self, mut writer: Writer) -> RunResult {
+        let ending = self.ending();
+        let (retained, mut faults) = match write_disposition(&self, ending, &mut writer) {
+            Ok(()) => (true, Vec::new()),
+            Err(error) => (false, vec![world::chain(&error)]),
+        };
+        let sealed = match writer.seal() {
+            Ok(sealed) => Some(sealed.digest),
+            Err(error) => {
+                faults.push(world::chain(&error));
+                None
+            }
+        };
+        let (cost_status, cost_microusd) = cost(self.outcome.as_ref().map(|outcome| outcome.cost));
+        let artifacts = self.candidate.artifacts.as_ref();
+        RunResult {
+            ending: ending.to_owned(),
+            exit_code: Some(if self.is_completed() { 0 } else { 1 }),
+            stop_requested: self.stop_requested,
+            group_clear: self.group_clear,
+            cleanup: self.proof.map(str::to_owned),
+            elapsed_ms: Some(u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX)),
+            trace_digest: sealed,
+            candidate_snapshot: self.candidate.snapshot,
+            artifact_file: artifacts.map(|kept| kept.file_name.clone()),
+            artifact_digest: artifacts.map(|kept| kept.digest),
+            output_incomplete: self.fault.is_some() || !retained || !faults.is_empty() || !self.candidate.faults.is_empty(),
+            cost_status,
+            cost_microusd,
+            engine_microusd: None,
+            jev_microusd: None,
+            payer: None,
+        }
+    }
+}
+
+fn write_disposition(finish: &Finish, ending: &str, writer: &mut Writer) -> Result<(), coder_trace::Error> {
+    let summary = json!({
+        "ending": ending,
+        "outcome": finish.outcome,
+        "summary": finish.summary(),
+        "stop_requested": finish.stop_requested,
+        "group_clear": finish.group_clear,
+    });
+    let text = summary.to_string();
+    let summary = if text.len() > SUMMARY_BYTES {
+        json!({ "ending": ending, "omitted": coder_digest::json::digest(&summary).hex(), "bytes": text.len() })
+    } else {
+        summary
+    };
+    let step = Step::new(Source::System, finish.summary())
+        .with_extension("adapter_summary", &summary)?
+        .with_extension("candidate", &finish.candidate.disposition())?
+        .with_extension("host_fault", &finish.fault.as_ref().map(|fault| fault.reason.as_str()))?;
+    writer.append_final(&step).map(drop)
+}
+
+fn cost(cost: Option<Cost>) -> (CostStatus, Option<u64>) {
+    match cost {
+        Some(Cost::Known(amount)) => (CostStatus::Priced, Some(amount)),
+        Some(Cost::AtLeast(amount)) => (CostStatus::Partial, Some(amount)),
+        Some(Cost::Unknown) => (CostStatus::Unknown, None),
+        // No request was ever made.
+        None => (CostStatus::Priced, Some(0)),
+    }
+}
+
+/// The result of a run whose trace could not be made; nothing was run.
+pub(crate) fn without_trace(error: &coder_trace::Error, elapsed: Duration) -> RunResult {
+    RunResult {
+        ending: if error.is_disk_full() { "disk_full" } else { "cancelled_or_host_refusal" }.to_owned(),
+        exit_code: Some(1),
+        stop_requested: false,
+        group_clear: true,
+        cleanup: None,
+        elapsed_ms: Some(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)),
+        trace_digest: None,
+        candidate_snapshot: None,
+        artifact_file: None,
+        artifact_digest: None,
+        output_incomplete: true,
+        cost_status: CostStatus::Priced,
+        cost_microusd: Some(0),
+        engine_microusd: None,
+        jev_microusd: None,
+        payer: None,
+    }
+}

@@ -1,0 +1,69 @@
+//! How Git is shown to a single command: told from the workspace's `.git` by reading a few small files, because starting
+//! Git would cost more than the whole boundary. The files are untrusted. A pointer is believed only if what it points to
+//! points back, so that no written `.git` can open a directory that is not a worktree's.
+
+use crate::Error;
+use coder_boundary::GitView;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// The longest pointer that is read, in bytes.
+const POINTER_BYTES: u64 = 4096 + 16;
+
+/// The view of the checkout whose top is `workspace` (canonical); nothing where it is no checkout.
+///
+/// # Errors
+/// [`Error::File`] when a pointer that is there cannot be read.
+pub(crate) fn view(workspace: &Path) -> Result<Option<GitView>, Error> {
+    let link = workspace.join(".git");
+    let Ok(status) = link.symlink_metadata() else { return Ok(None) };
+    if status.is_dir() {
+        return Ok(is_repository(&link).then_some(GitView::Checkout { git_dir: link }));
+    }
+    if !status.is_file() {
+        return Ok(None);
+    }
+    Ok(linked(workspace, &link))
+}
+
+fn linked(workspace: &Path, link: &Path) -> Option<GitView> {
+    let pointer = pointer(link)?;
+    let named = pointer.strip_prefix("gitdir: ")?;
+    let admin = workspace.join(named).canonicalize().ok()?;
+    let common = admin.join(self::pointer(&admin.join("commondir"))?).canonicalize().ok()?;
+    let back = self::pointer(&admin.join("gitdir"))?;
+    let backed = admin.join(back).parent()?.canonicalize().ok()? == workspace;
+    let placed = admin.parent()? == common.join("worktrees");
+    let outside = !common.starts_with(workspace);
+    (backed && placed && outside && is_repository(&common)).then(|| GitView::Linked {
+        branch_directory: branch_directory(&admin, &common),
+        common,
+        admin,
+    })
+}
+
+/// The directory of the run's own branch, where HEAD is on one and both its directories are real.
+fn branch_directory(admin: &Path, common: &Path) -> Option<PathBuf> {
+    let head = pointer(&admin.join("HEAD"))?;
+    let reference = head.strip_prefix("ref: ")?;
+    let (task, leaf) = reference.strip_prefix(crate::confine::BRANCH_PREFIX)?.split_once('/')?;
+    let plain = !task.is_empty() && !leaf.is_empty() && !leaf.contains('/') && task != ".." && task != ".";
+    let directory = PathBuf::from(format!("{}{task}", crate::confine::BRANCH_PREFIX));
+    let real = |path: PathBuf| path.symlink_metadata().is_ok_and(|status| status.is_dir());
+    (plain && real(common.join(&directory)) && real(common.join("logs").join(&directory))).then_some(directory)
+}
+
+fn is_repository(directory: &Path) -> bool {
+    directory.join("HEAD").is_file() && directory.join("objects").is_dir() && directory.join("refs").is_dir()
+}
+
+/// The first line of a small plain file.
+fn pointer(path: &Path) -> Option<String> {
+    // A pipe in its place would wait for a writer.
+    if !path.symlink_metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    std::fs::File::open(path).ok()?.take(POINTER_BYTES).read_to_string(&mut text).ok()?;
+    Some(text.lines().next()?.to_owned())
+}

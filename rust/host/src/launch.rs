@@ -1,0 +1,228 @@
+//! The friendly door: from a prompt and a repository to a candidate. Makes the linked worktree and branch, submits the
+//! task, writes the grant, runs it, and says what came of it. Adds no authority of its own: everything passes through
+//! the same command, grant and admission as an operator's exact files.
+
+use crate::admission::text;
+use crate::configuration::Configuration;
+use crate::confine::Environment;
+use crate::grant::{Grant, NewGrant, WorkspaceAccess};
+use crate::progress::{Progress, Watcher};
+use crate::repository::{RepositoryRun, run_repository};
+use crate::{Error, grant, view};
+use coder_digest::{Clock, TaskId, Timestamp};
+use coder_journal::{COMMAND_SCHEMA, REPOSITORY, Store, Task};
+use coder_process::Cancel;
+use coder_workspace::{BranchFate, BranchName, Change, CommitId, Git, Repository, Uncommitted, Worktree, Worktrees};
+use serde_json::json;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The longest title made from a prompt, in bytes.
+const TITLE_BYTES: usize = 72;
+
+/// What the friendly door is given.
+pub struct Launch<'a> {
+    /// What the agent is asked to do.
+    pub prompt: &'a str,
+    /// A directory of the repository.
+    pub repository: &'a Path,
+    /// Who generates, how, and what commands may reach.
+    pub configuration: &'a Configuration,
+    /// The memory bound of each command's processes, in bytes.
+    pub memory_bytes: u64,
+    /// The store; made if it is missing.
+    pub store: &'a Path,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Stops the run.
+    pub cancel: Cancel,
+    /// The host's environment.
+    pub environment: &'a Environment<'a>,
+    /// The running executable.
+    pub controller: &'a Path,
+    /// Random bytes for the task's name.
+    pub entropy: [u8; 4],
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Launched {
+    /// The task, with its result.
+    pub task: Task,
+    /// The checkout the run began from.
+    pub repository: PathBuf,
+    /// The run's own worktree.
+    pub worktree: PathBuf,
+    /// Its branch.
+    pub branch: BranchName,
+    /// The commit it began with.
+    pub base: CommitId,
+    /// Where its branch stands now.
+    pub head: Option<CommitId>,
+    /// What of the worktree is not committed.
+    pub left: Uncommitted,
+    /// The changed paths, once the candidate was kept.
+    pub changes: Vec<Change>,
+    /// What the user had not committed, and the run therefore did not see.
+    pub unseen: Uncommitted,
+    /// What the model said to the user last.
+    pub reply: Option<String>,
+}
+
+impl Launch<'_> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What keeps the run from starting; the worktree is removed again then. A run that started ends in a result.
+    pub fn run<'w>(&self, watcher: &'w mut Watcher<'w>) -> Result<Launched, Error> {
+        let git = Git::find()?;
+        let repository = containing(&git, self.repository)?;
+        let unseen = repository.uncommitted(&git)?;
+        let base = repository.head.commit().cloned().ok_or_else(|| Error::NoCommit { path: repository.top.clone() })?;
+        let store = Store::open(self.store, Arc::clone(&self.clock))?;
+        let task_id = task_id(self.clock.now(), self.entropy)?;
+        let worktrees = Worktrees::open(git.clone(), &store.path().join("worktrees"))?;
+        let branch = BranchName::candidate(&task_id)?;
+        let directory = worktree_place(store.path()).join(task_id.as_str());
+        make_parent(&directory)?;
+        let worktree = worktrees.create(&repository, &directory, &branch, &base)?;
+        let started = self.submit_and_run(&store, &task_id, &worktree, watcher);
+        let task = match started {
+            Ok(task) => task,
+            Err(error) => {
+                // Nothing ran there: after admission a run ends in a result and not in an error.
+                if store.show(&task_id).is_ok_and(|task| task.run.is_some()) {
+                    return Err(error);
+                }
+                worktrees.remove(&directory, BranchFate::Drop)?;
+                return Err(error);
+            }
+        };
+        let after = Repository::identify(&git, &worktree.repository.top)?;
+        Ok(Launched {
+            changes: view::candidate(&store, &task).map(|manifest| manifest.changes).unwrap_or_default(),
+            reply: view::last_reply(&store, &task),
+            left: after.uncommitted(&git)?,
+            head: after.head.commit().cloned(),
+            repository: repository.top,
+            worktree: worktree.repository.top,
+            branch,
+            base,
+            unseen,
+            task,
+        })
+    }
+
+    fn submit_and_run<'w>(
+        &self,
+        store: &Store,
+        task_id: &TaskId,
+        worktree: &Worktree,
+        watcher: &'w mut Watcher<'w>,
+    ) -> Result<Task, Error> {
+        let command = self.submit_command(task_id, worktree)?;
+        let receipt = store.command(command.as_bytes())?;
+        let task = store.show(task_id)?;
+        watcher(&Progress::Prepared { task: task_id, worktree: &worktree.repository.top });
+        let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
+        let grant = grant::write(&NewGrant {
+            task_id,
+            intent_digest: task.intent_digest,
+            expected_revision: receipt.revision,
+            expected_source_snapshot: None,
+            program: Path::new(shell),
+            workspace_access: WorkspaceAccess::Write,
+            memory_bytes: self.memory_bytes,
+            configuration: self.configuration,
+        })?;
+        keep_grant(store.path(), task_id, &grant)?;
+        let run = RepositoryRun {
+            grant: grant.text.as_bytes(),
+            store: store.path(),
+            clock: Arc::clone(&self.clock),
+            cancel: self.cancel.clone(),
+            environment: self.environment,
+            controller: self.controller,
+        };
+        run_repository(run, watcher)
+    }
+
+    fn submit_command(&self, task_id: &TaskId, worktree: &Worktree) -> Result<String, Error> {
+        let command = json!({
+            "schema": COMMAND_SCHEMA,
+            "command_id": format!("submit-{task_id}"),
+            "task_id": task_id,
+            "expected_revision": null,
+            "action": {
+                "type": "submit",
+                "intent": {
+                    "title": title(self.prompt),
+                    "prompt": self.prompt,
+                    "workspace": { "path": text(&worktree.repository.top)?, "source_revision": worktree.base },
+                    "configuration": { "adapter": REPOSITORY, "model": self.configuration.model },
+                },
+            },
+        });
+        Ok(command.to_string())
+    }
+}
+
+/// The checkout that `path` is in, from any directory of it.
+fn containing(git: &Git, path: &Path) -> Result<Repository, Error> {
+    match Repository::identify(git, path) {
+        Err(coder_workspace::Error::NotTopLevel { top, .. }) => Ok(Repository::identify(git, &top)?),
+        other => Ok(other?),
+    }
+}
+
+/// Where the worktrees of a store stand: beside it, since a workspace and its store may not overlap.
+pub fn worktree_place(store: &Path) -> PathBuf {
+    let mut name = store.file_name().map(std::ffi::OsStr::to_owned).unwrap_or_default();
+    name.push("-worktrees");
+    store.with_file_name(name)
+}
+
+fn make_parent(directory: &Path) -> Result<(), Error> {
+    let parent = directory.parent().unwrap_or(directory);
+    let mut builder = std::fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(parent).map_err(Error::file("create", parent))
+}
+
+/// `run-20261130-121500-0f3a9c1b`: sorts by time, and two started in one second differ.
+fn task_id(now: Timestamp, entropy: [u8; 4]) -> Result<TaskId, Error> {
+    let written: String = now.to_string().chars().filter(char::is_ascii_digit).collect();
+    let (day, rest) = written.split_at(written.len().min(8));
+    let time: String = rest.chars().take(6).collect();
+    let random = u32::from_be_bytes(entropy);
+    TaskId::new(format!("run-{day}-{time}-{random:08x}")).map_err(|error| grant::field("task_id", error.to_string()))
+}
+
+/// The first line of the prompt that says something, cut at a character.
+fn title(prompt: &str) -> String {
+    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("untitled");
+    let plain: String = line.chars().filter(|character| !character.is_control()).collect();
+    if plain.len() <= TITLE_BYTES {
+        return plain;
+    }
+    let mut end = TITLE_BYTES;
+    while !plain.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", plain.get(..end).unwrap_or_default().trim_end())
+}
+
+/// The exact grant is kept beside the journal before it is used, so that an operator can see what was asked.
+fn keep_grant(store: &Path, task_id: &TaskId, grant: &Grant) -> Result<(), Error> {
+    let path = store.join("launch").join(format!("{task_id}.grant.json"));
+    make_parent(&path)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(Error::file("create", &path))?;
+    file.write_all(grant.text.as_bytes()).and_then(|()| file.sync_all()).map_err(Error::file("write", &path))
+}

@@ -1,0 +1,88 @@
+//! The one writer of a run's trace, shared by everything that acts for the loop. An act begins only after its intent is
+//! on disk. The first record that cannot be retained is a fault: from then on no further effect is admitted, and the
+//! run's result says that its evidence is incomplete.
+
+use coder_agent::HostFault;
+use coder_trace::{EffectKind, Intent, Source, Step, Writer};
+use serde::Serialize;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Clones share one writer.
+#[derive(Clone)]
+pub(crate) struct Recorder(Rc<RefCell<State>>);
+
+struct State {
+    writer: Writer,
+    fault: Option<Fault>,
+    begun: Instant,
+}
+
+/// Why evidence stopped.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub(crate) reason: String,
+    pub(crate) disk_full: bool,
+}
+
+impl Recorder {
+    pub(crate) fn new(writer: Writer) -> Self {
+        Self(Rc::new(RefCell::new(State { writer, fault: None, begun: Instant::now() })))
+    }
+
+    /// Seconds since the recorder was made.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.0.borrow().begun.elapsed().as_secs_f64()
+    }
+
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        self.0.borrow().fault.clone()
+    }
+
+    /// Marks the run as one that must not go on, with the reason; the first one stays.
+    pub(crate) fn declare_fault(&self, reason: impl Into<String>) -> HostFault {
+        let mut state = self.0.borrow_mut();
+        let fault = state.fault.get_or_insert_with(|| Fault { reason: reason.into(), disk_full: false });
+        HostFault(fault.reason.clone())
+    }
+
+    fn guarded<T>(&self, act: impl FnOnce(&mut Writer) -> Result<T, coder_trace::Error>) -> Result<T, HostFault> {
+        let mut state = self.0.borrow_mut();
+        if let Some(fault) = &state.fault {
+            return Err(HostFault(fault.reason.clone()));
+        }
+        act(&mut state.writer).map_err(|error| {
+            let reason = format!("evidence could not be retained: {error}");
+            state.fault = Some(Fault { reason: reason.clone(), disk_full: error.is_disk_full() });
+            HostFault(reason)
+        })
+    }
+
+    /// Appends one step.
+    pub(crate) fn append(&self, step: &Step) -> Result<(), HostFault> {
+        self.guarded(|writer| writer.append(step).map(drop))
+    }
+
+    /// Appends a System step with one extension.
+    pub(crate) fn note(&self, message: &str, extension: &str, content: &impl Serialize) -> Result<(), HostFault> {
+        self.guarded(|writer| writer.append(&Step::new(Source::System, message).with_extension(extension, content)?).map(drop))
+    }
+
+    /// Retains the intent of an effect; the act may begin when this returns.
+    pub(crate) fn intend(&self, message: &str, kind: EffectKind, arguments: Value) -> Result<Intent, HostFault> {
+        self.guarded(|writer| writer.intend(Step::new(Source::System, message), kind, arguments))
+    }
+
+    /// Retains what came of an effect.
+    pub(crate) fn conclude(&self, step: Step, intent: Intent, result: &Value) -> Result<(), HostFault> {
+        self.guarded(|writer| writer.conclude(step, intent, result).map(drop).map_err(|unconcluded| unconcluded.error))
+    }
+
+    /// Gives the writer back once every other clone is gone.
+    pub(crate) fn finish(self) -> Option<(Writer, Option<Fault>)> {
+        let state = Rc::into_inner(self.0)?.into_inner();
+        Some((state.writer, state.fault))
+    }
+}

@@ -1,0 +1,313 @@
+//! One run of the loop under an admitted grant, from the journal's `admitted` to its `result`. Intent before effect all
+//! the way: the epoch's in the journal, each request's and command's in the trace. After the run the candidate is
+//! observed, compared and kept, the trace sealed, the result recorded; whatever went wrong is in that result.
+
+use crate::admission::{Admitted, Asked, observe, trace_file};
+use crate::confine::Environment;
+use crate::finish::{Candidate, Finish};
+use crate::generation::{Keeper, Recording};
+use crate::grant::Grant;
+use crate::progress::{Progress, Watch, Watcher};
+use crate::recorder::Recorder;
+use crate::store_place::open_existing;
+use crate::world::World;
+use crate::{Error, finish, judge, sweep};
+use coder_agent::{Event, HostFault, Limits, Observe, Outcome, Parts};
+use coder_digest::Clock;
+use coder_journal::{Owner, Task};
+use coder_models::Client;
+use coder_process::{Cancel, Reason};
+use coder_trace::{Session, SessionId, Source, Step, Writer};
+use coder_workspace::Confined as Files;
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often the journal is asked whether the run was cancelled. Each look costs microseconds.
+const CANCELLATION_POLL: Duration = Duration::from_millis(50);
+
+/// What a foreground run is given.
+pub struct RepositoryRun<'a> {
+    /// The grant's exact bytes.
+    pub grant: &'a [u8],
+    /// The task store, which must exist.
+    pub store: &'a Path,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Stops the run; a signal or a deadline of the caller turns it on.
+    pub cancel: Cancel,
+    /// The host's environment: a key's variable, and for `toolchains` access where the tools are.
+    pub environment: &'a Environment<'a>,
+    /// The running executable.
+    pub controller: &'a Path,
+}
+
+/// Runs one grant to its result and returns the task as the journal then has it.
+///
+/// # Errors
+/// Any refusal before admission; nothing was run and nothing recorded then. After admission only the store's own
+/// failures: what happens to the run is in its result.
+pub fn run_repository<'a>(run: RepositoryRun<'a>, watcher: &'a mut Watcher<'a>) -> Result<Task, Error> {
+    let grant = Grant::parse(run.grant)?;
+    let store = open_existing(run.store, Arc::clone(&run.clock))?;
+    let asked = Asked {
+        grant,
+        store: &store,
+        environment: run.environment,
+        controller: run.controller,
+        clock: &run.clock,
+    };
+    let (admitted, client) = asked.admit()?;
+    let record = admitted.record()?;
+    let event = coder_journal::Event::Admitted { admission: Box::new(record) };
+    let task = admitted.owner.record(&event, Some(admitted.grant.expected_revision))?;
+    let watch = Watch::new(watcher);
+    let enforcing = admitted.confined.boundary.planned().to_string();
+    watch.tell(&Progress::Admitted { enforcing: &enforcing });
+    Turn { admitted, task, clock: run.clock, cancel: run.cancel, environment: run.environment, watch, begun: Instant::now() }.run(client)
+}
+
+struct Turn<'a> {
+    admitted: Admitted,
+    task: Task,
+    clock: Arc<dyn Clock>,
+    cancel: Cancel,
+    environment: &'a Environment<'a>,
+    watch: Watch<'a>,
+    begun: Instant,
+}
+
+/// What the loop came to, with what its world learned.
+struct Looped {
+    outcome: Option<Outcome>,
+    group_clear: bool,
+    proof: Option<&'static str>,
+}
+
+impl Looped {
+    /// Nothing was run.
+    fn nothing() -> Self {
+        Self { outcome: None, group_clear: true, proof: None }
+    }
+}
+
+impl<'a> Turn<'a> {
+    fn run(self, client: Box<dyn Client>) -> Result<Task, Error> {
+        let store = self.admitted.owner.store().path().to_owned();
+        let file = trace_file(&self.task);
+        let session = Session {
+            id: SessionId::new(&self.task.task_id, self.task.turn() as u64),
+            model: Some(self.admitted.configuration.model.to_string()),
+            door: coder_journal::REPOSITORY.to_owned(),
+            repository: Some(self.admitted.repository.top.display().to_string()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let writer = match Writer::create(&store.join(&file), &session, Arc::clone(&self.clock)) {
+            Ok(writer) => writer,
+            Err(error) => return self.without_trace(&error),
+        };
+        let recorder = Recorder::new(writer);
+        let looped = match self.header(&recorder).and_then(|()| self.begin(&recorder)) {
+            Ok(true) => self.watched(&recorder, client),
+            Ok(false) | Err(_) => Looped::nothing(),
+        };
+        self.finish(recorder, looped)
+    }
+
+    /// The first steps: prompt, admission, and that no decisions will be asked.
+    fn header(&self, recorder: &Recorder) -> Result<(), HostFault> {
+        let admitted = &self.admitted;
+        recorder.append(&Step::new(Source::User, self.task.prompt()))?;
+        let admission = json!({
+            "grant_digest": admitted.grant.digest,
+            "intent_digest": self.task.intent_digest,
+            "source_snapshot": admitted.source.digest().hex(),
+            "source_revision": admitted.repository.head.commit(),
+            "workspace": admitted.repository.top.display().to_string(),
+            "program": admitted.shell.display().to_string(),
+            "access": admitted.configuration.access,
+            "context_digest": admitted.context.digest.hex(),
+            "enforcing": admitted.confined.boundary.planned(),
+        });
+        let mut step = Step::new(Source::System, "Admitted.");
+        step.extensions.insert("admission".to_owned(), admission);
+        step.extensions.insert("controller".to_owned(), admitted.controller.clone());
+        if let Some(toolchains) = &admitted.confined.toolchains {
+            step.extensions.insert("toolchains".to_owned(), json!(toolchains));
+        }
+        recorder.append(&step)?;
+        let reason = judge::unavailable_reason(self.environment);
+        recorder.note(reason.note(), "decision_unavailable", &json!({ "reason": reason.word() }))
+    }
+
+    /// The source is looked at again and must be as admitted; then the epoch's intent goes into the journal. False when a
+    /// request to stop came first.
+    fn begin(&self, recorder: &Recorder) -> Result<bool, HostFault> {
+        let admitted = &self.admitted;
+        let observed = observe(&self.clock, &admitted.cache, &admitted.repository.top)
+            .map_err(|error| recorder.declare_fault(error.message()))?;
+        if observed != admitted.source {
+            let path = admitted.repository.top.clone();
+            return Err(recorder.declare_fault(Error::SourceChanged { path }.message()));
+        }
+        if self.cancel.is_cancelled() || admitted.owner.cancellation_requested().unwrap_or(true) {
+            return Ok(false);
+        }
+        let effect_id = format!("{}:{}:command", self.task.task_id, self.task.turn());
+        match admitted.owner.record(&coder_journal::Event::EffectIntent { effect_id }, None) {
+            Ok(_) => Ok(true),
+            // A cancellation that came first makes the intent an invalid transition: that is a stop and no fault.
+            Err(_) if admitted.owner.cancellation_requested().unwrap_or(false) => Ok(false),
+            Err(error) => Err(recorder.declare_fault(format!("the effect intent was not recorded: {error}"))),
+        }
+    }
+
+    /// The loop, with the journal watched for a request to stop.
+    fn watched(&self, recorder: &Recorder, client: Box<dyn Client>) -> Looped {
+        let over = AtomicBool::new(false);
+        let (owner, cancel) = (&self.admitted.owner, &self.cancel);
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| watch_cancellation(owner, cancel, &over));
+            let looped = self.looped(recorder, client);
+            over.store(true, Ordering::Release);
+            watcher.thread().unpark();
+            looped
+        })
+    }
+
+    fn looped(&self, recorder: &Recorder, client: Box<dyn Client>) -> Looped {
+        let admitted = &self.admitted;
+        let files = match Files::open(&admitted.repository.top) {
+            Ok(files) => files,
+            Err(error) => {
+                recorder.declare_fault(error.to_string());
+                return Looped::nothing();
+            }
+        };
+        let mut world = World {
+            recorder: recorder.clone(),
+            boundary: &admitted.confined.boundary,
+            demand: admitted.demand.clone(),
+            shell: admitted.shell.clone(),
+            files,
+            description: admitted.description.clone(),
+            stream_bytes: usize::try_from(admitted.grant.stream_bytes).unwrap_or(usize::MAX),
+            cancel: self.cancel.clone(),
+            watch: self.watch.clone(),
+            cleanup_unknown: false,
+            proof: None,
+        };
+        let mut generate = Recording {
+            client,
+            keeper: Keeper::new(recorder.clone()),
+            cancel: self.cancel.clone(),
+            watch: self.watch.clone(),
+        };
+        let mut observe = Observer { recorder: recorder.clone(), watch: self.watch.clone() };
+        let mut judge = judge::unavailable_reason(self.environment);
+        let task = coder_agent::Task {
+            prompt: self.task.prompt(),
+            instructions: &admitted.context.instruction_text(),
+        };
+        let parts = Parts {
+            generate: &mut generate,
+            judge: &mut judge,
+            environment: &mut world,
+            observe: &mut observe,
+        };
+        let outcome = match coder_agent::run(&task, &Limits::default(), parts) {
+            Ok(outcome) => Some(outcome),
+            Err(error) => {
+                recorder.declare_fault(error.to_string());
+                None
+            }
+        };
+        Looped {
+            outcome,
+            group_clear: !world.cleanup_unknown,
+            proof: world.proof.map(crate::world::proof_word),
+        }
+    }
+
+    /// Observes and keeps the candidate, writes the disposition, seals, records the result.
+    fn finish(self, recorder: Recorder, looped: Looped) -> Result<Task, Error> {
+        let Self { admitted, task, clock, cancel, watch, begun, .. } = self;
+        let store = admitted.owner.store().path().to_owned();
+        let candidate = Candidate::keep(&store, &admitted, &clock);
+        if let Err(error) = admitted.cache.save(&crate::admission::cache_path(&store)) {
+            // Only the next run's speed is lost; it is said in the trace and changes nothing.
+            let _ = recorder.note("", "snapshot_cache", &json!({ "not_saved": error.to_string() }));
+        }
+        let stopped = cancel.reason();
+        let requested = admitted.owner.cancellation_requested().unwrap_or(false);
+        let Some((writer, fault)) = recorder.finish() else {
+            return Err(Error::Absent { task: task.task_id, what: "writer of its own trace" });
+        };
+        let finish = Finish {
+            outcome: looped.outcome,
+            fault,
+            stop_requested: requested || stopped.is_some(),
+            group_clear: looped.group_clear,
+            proof: looped.proof,
+            candidate,
+            elapsed: begun.elapsed(),
+        };
+        watch.tell(&Progress::Ended { summary: &finish.summary() });
+        let result = finish.seal(writer);
+        let event = coder_journal::Event::Result { result: Box::new(result) };
+        let finished = admitted.owner.record(&event, None);
+        // The scratch goes with the boundary, and its parent after it.
+        drop(admitted.confined);
+        sweep::scratch_done(&store, &task.task_id);
+        Ok(finished?)
+    }
+
+    /// The trace could not even be made: the result says so, since an admitted task must not stay open.
+    fn without_trace(self, error: &coder_trace::Error) -> Result<Task, Error> {
+        let result = finish::without_trace(error, self.begun.elapsed());
+        let event = coder_journal::Event::Result { result: Box::new(result) };
+        Ok(self.admitted.owner.record(&event, None)?)
+    }
+}
+
+fn watch_cancellation(owner: &Owner, cancel: &Cancel, over: &AtomicBool) {
+    while !over.load(Ordering::Acquire) {
+        match owner.cancellation_requested() {
+            Ok(true) => {
+                cancel.cancel(Reason::Requested);
+                return;
+            }
+            // A store that cannot be asked now is asked again; the run's own records will meet the same trouble.
+            Ok(false) | Err(_) => std::thread::park_timeout(CANCELLATION_POLL),
+        }
+    }
+}
+
+/// Writes what the loop tells into the trace and shows it to the watcher.
+struct Observer<'a> {
+    recorder: Recorder,
+    watch: Watch<'a>,
+}
+
+impl Observe for Observer<'_> {
+    fn event(&mut self, event: &Event) -> Result<(), HostFault> {
+        let seconds = self.recorder.seconds();
+        self.recorder.note("", "microcoder", &json!({ "seconds": seconds, "event": event }))?;
+        if let Event::Generated { step, generated, .. } = event {
+            let action = generated.action.as_ref();
+            self.watch.tell(&Progress::Answered {
+                step: *step,
+                rationale: action.map_or("", |action| action.rationale.as_str()),
+                reply: action.map_or("", |action| action.reply.as_str()),
+                tokens: generated.tokens,
+            });
+        }
+        Ok(())
+    }
+
+    fn seconds(&self) -> f64 {
+        self.recorder.seconds()
+    }
+}

@@ -1,0 +1,39 @@
+//! Where the store is: the one named, else `~/.openagents/tasks`. Says the place; opening it is the journal's.
+
+use crate::Error;
+use coder_digest::Clock;
+use coder_journal::Store;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The default store of a person whose home directory is `home`.
+pub fn default_store(home: &Path) -> PathBuf {
+    home.join(".openagents/tasks")
+}
+
+/// Opens a store that must exist, for reading and writing. Looking for a task never makes a store.
+///
+/// # Errors
+/// [`Error::NoStore`] where there is none; the journal's own errors.
+pub fn open_existing(path: &Path, clock: Arc<dyn Clock>) -> Result<Store, Error> {
+    require(path)?;
+    Ok(Store::open(path, clock)?)
+}
+
+/// Opens a store that must exist, to look at.
+///
+/// # Errors
+/// [`Error::NoStore`] where there is none; the journal's own errors.
+pub fn open_to_read(path: &Path, clock: Arc<dyn Clock>) -> Result<Store, Error> {
+    require(path)?;
+    Ok(Store::open_read_only(path, clock)?)
+}
+
+fn require(path: &Path) -> Result<(), Error> {
+    // The database file and not the directory: an empty directory is no store, and must not become one by a look.
+    if path.join("journal.db").symlink_metadata().is_ok() {
+        Ok(())
+    } else {
+        Err(Error::NoStore { path: path.to_owned() })
+    }
+}

@@ -1,0 +1,234 @@
+//! Re-derives everything about a task offline, from the store alone: the journal's chain and replay, the grant's and the
+//! intent's digests, the trace's chain and seal, each effect's pairing, each request's exact bytes, both snapshots, the
+//! manifest and every kept file. Names the first mismatch. It trusts no digest it can compute, and runs nothing.
+
+mod effects;
+mod kept;
+
+use crate::Error;
+use coder_digest::{Digest, TaskId};
+use coder_journal::{Liveness, Run, Status, Store, Task};
+use coder_trace::{EvidenceState, Expectation, Reader, Retention as Retained, examine};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::Path;
+
+/// What all the comparisons say together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The run has a result and everything is as it must be.
+    Verified,
+    /// Nothing contradicts itself, but there is no final result: never run, still running, or its owner is gone.
+    Unfinished,
+    /// Something is not what it must be.
+    Mismatch,
+}
+
+/// What one comparison found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// As it must be.
+    Holds,
+    /// Not yet there, which an unfinished run may say.
+    Absent,
+    /// Not as it must be.
+    Fails,
+}
+
+/// One comparison.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// The turn, from 1; absent for what belongs to the whole task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<usize>,
+    /// What is compared, in snake_case.
+    pub name: &'static str,
+    /// What was found.
+    pub finding: Finding,
+    /// What exactly, where there is more to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// The whole verification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verification {
+    /// The task.
+    pub task_id: TaskId,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The task's state in one word: its status, or `owner_gone` where a run has neither result nor owner.
+    pub state: String,
+    /// The first failing comparison, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_mismatch: Option<String>,
+    /// Every comparison, in the order made.
+    pub checks: Vec<Check>,
+}
+
+/// Verifies one task.
+///
+/// # Errors
+/// Only what keeps the store from being read at all; every finding about the task is in the verification.
+pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
+    let faults = store.verify(task)?;
+    let mut findings = Findings { turn: None, checks: Vec::new() };
+    findings.compare("journal", faults.is_empty(), || serde_json::to_string(&faults).unwrap_or_default());
+    let task = store.show(task)?;
+    findings.compare("intent_digest", task.intent.digest() == task.intent_digest, || "the intent is not the one digested".into());
+    let runs = task.earlier.iter().chain(task.run.as_deref());
+    for (index, run) in runs.enumerate() {
+        findings.turn = Some(index + 1);
+        verify_run(store.path(), &task, run, &mut findings);
+    }
+    let result = task.run.as_ref().is_some_and(|run| run.result.is_some());
+    let state = state(store, &task)?;
+    let failed = findings.checks.iter().find(|check| check.finding == Finding::Fails);
+    let verdict = match failed {
+        Some(_) => Verdict::Mismatch,
+        None if result && task.status == Status::Finished => Verdict::Verified,
+        None => Verdict::Unfinished,
+    };
+    Ok(Verification {
+        first_mismatch: failed.map(describe),
+        task_id: task.task_id,
+        verdict,
+        state,
+        checks: findings.checks,
+    })
+}
+
+fn describe(check: &Check) -> String {
+    let turn = check.turn.map_or(String::new(), |turn| format!(" of turn {turn}"));
+    let detail = check.detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
+    format!("{}{turn} does not hold{detail}", check.name)
+}
+
+/// The task's status, told apart where its owner is gone without a result.
+pub(crate) fn state(store: &Store, task: &Task) -> Result<String, Error> {
+    let open = task.run.as_ref().is_some_and(|run| run.result.is_none())
+        && matches!(task.status, Status::Running | Status::CancelRequested);
+    if open && store.liveness(&task.task_id)? == Liveness::Free {
+        return Ok("owner_gone".to_owned());
+    }
+    Ok(task.status.as_str().to_owned())
+}
+
+/// The comparisons made so far.
+struct Findings {
+    turn: Option<usize>,
+    checks: Vec<Check>,
+}
+
+impl Findings {
+    fn compare(&mut self, name: &'static str, holds: bool, detail: impl FnOnce() -> String) {
+        let (finding, detail) = if holds { (Finding::Holds, None) } else { (Finding::Fails, Some(detail())) };
+        self.checks.push(Check { turn: self.turn, name, finding, detail });
+    }
+
+    fn outcome(&mut self, name: &'static str, outcome: Result<(), String>) {
+        let holds = outcome.is_ok();
+        self.compare(name, holds, || outcome.err().unwrap_or_default());
+    }
+
+    fn absent(&mut self, name: &'static str, detail: impl Into<String>) {
+        self.checks.push(Check { turn: self.turn, name, finding: Finding::Absent, detail: Some(detail.into()) });
+    }
+}
+
+fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
+    let admission = &run.admission;
+    findings.compare("grant_digest", Digest::of(admission.grant_request.as_bytes()) == admission.grant_digest, || {
+        "the grant's text is not the one digested".into()
+    });
+    let result = run.result.as_ref();
+    let expectation = Expectation {
+        digest: result.and_then(|result| result.trace_digest),
+        retention: match result {
+            Some(result) if result.output_incomplete => Retained::Incomplete,
+            Some(_) | None => Retained::Complete,
+        },
+    };
+    let path = store.join(&admission.trace_file);
+    let examined = examine(Some(&path), expectation);
+    let reader = examined.reader.and_then(Result::ok);
+    trace_state(examined.state, reader.as_ref(), result.is_some(), result.is_some_and(|result| result.trace_digest.is_some()), findings);
+    let Some(reader) = reader else { return };
+    if reader.index().opening().is_none() {
+        return;
+    }
+    let effects = match effects::read(&reader) {
+        Ok(effects) => effects,
+        Err(reason) => return findings.outcome("effects", Err(reason)),
+    };
+    findings.outcome("trace_admission", admission_step(&effects.admission, task, run));
+    findings.outcome("effects", effects.paired(result.is_some_and(|result| !result.output_incomplete)));
+    findings.outcome("requests", effects.requests_rebuild());
+    match (&effects.candidate, result) {
+        (Some(candidate), Some(result)) => kept::verify(store, admission, result, candidate, findings),
+        (None, Some(result)) if result.candidate_snapshot.is_some() => {
+            findings.outcome("candidate", Err("the trace does not name what was kept".into()));
+        }
+        (_, None | Some(_)) => findings.absent("candidate", "the run has no result yet"),
+    }
+}
+
+fn trace_state(state: EvidenceState, reader: Option<&Reader>, ended: bool, sealed: bool, findings: &mut Findings) {
+    let first = reader.and_then(|reader| reader.index().faults().into_iter().next());
+    let told = || match &first {
+        Some(fault) => format!("line {}: {}", fault.line, fault.kind.word()),
+        None => format!("the trace is {}", word(state)),
+    };
+    match state {
+        EvidenceState::Sealed => findings.compare("trace", true, String::new),
+        EvidenceState::Incomplete if sealed => findings.compare("trace", true, String::new),
+        EvidenceState::Incomplete | EvidenceState::Unsealed if !sealed => findings.absent("trace", told()),
+        // A line the host was writing when it was killed is no contradiction; everything before it is judged as usual.
+        EvidenceState::Damaged if !ended && only_torn(reader) => findings.absent("trace", told()),
+        EvidenceState::Missing | EvidenceState::Malformed if !ended => findings.absent("trace", told()),
+        EvidenceState::NotStarted
+        | EvidenceState::Missing
+        | EvidenceState::UnavailableOrUnsafe
+        | EvidenceState::Unreadable
+        | EvidenceState::Oversized
+        | EvidenceState::Malformed
+        | EvidenceState::DigestMismatch
+        | EvidenceState::Damaged
+        | EvidenceState::Incomplete
+        | EvidenceState::Unsealed => findings.compare("trace", false, told),
+    }
+}
+
+fn only_torn(reader: Option<&Reader>) -> bool {
+    reader.is_some_and(|reader| {
+        let torn = |fault: &coder_trace::Fault| fault.kind == coder_trace::FaultKind::Torn;
+        reader.index().faults().iter().all(torn)
+    })
+}
+
+fn word(state: EvidenceState) -> String {
+    serde_json::to_value(state).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// The trace's own account of the admission must be the journal's.
+fn admission_step(step: &Option<Value>, task: &Task, run: &Run) -> Result<(), String> {
+    let Some(step) = step else {
+        // Killed between the journal's record and the trace's second step.
+        return if run.result.is_none() { Ok(()) } else { Err("the trace has no admission step".to_owned()) };
+    };
+    let admission = &run.admission;
+    let expected = [
+        ("grant_digest", admission.grant_digest.to_string()),
+        ("intent_digest", task.intent_digest.to_string()),
+        ("source_snapshot", admission.source_snapshot.hex()),
+        ("workspace", admission.workspace.clone()),
+    ];
+    for (name, value) in expected {
+        if step.get(name).and_then(Value::as_str) != Some(value.as_str()) {
+            return Err(format!("the trace's `{name}` is not the journal's"));
+        }
+    }
+    Ok(())
+}

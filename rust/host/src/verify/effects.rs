@@ -1,0 +1,132 @@
+//! Reads a trace's effects and holds them against each other: numbered without gap or repeat, each result with its own
+//! intent, and every request's body put together again from its pieces and digested.
+
+use coder_digest::{Digest, json};
+use coder_trace::{EffectKind, EffectRecord, PageSize, Reader, ResultRecord};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a trace says happened.
+pub(super) struct Effects {
+    pub(super) admission: Option<Value>,
+    pub(super) candidate: Option<Value>,
+    intents: Vec<EffectRecord>,
+    results: Vec<ResultRecord>,
+}
+
+/// Reads every step once, a page at a time.
+pub(super) fn read(reader: &Reader) -> Result<Effects, String> {
+    let mut effects = Effects { admission: None, candidate: None, intents: Vec::new(), results: Vec::new() };
+    let size = PageSize::default();
+    let mut first = 1;
+    loop {
+        let page = reader.page(first, size).map_err(|error| error.to_string())?;
+        if page.is_empty() {
+            return Ok(effects);
+        }
+        first += page.len() as u64;
+        for recorded in page {
+            let extension = |name: &str| recorded.step.extensions.get(name).cloned();
+            effects.admission = effects.admission.or_else(|| extension("admission"));
+            effects.candidate = extension("candidate").or(effects.candidate);
+            effects.intents.extend(EffectRecord::of(&recorded.step));
+            effects.results.extend(ResultRecord::of(&recorded.step));
+        }
+    }
+}
+
+impl Effects {
+    /// Numbers run from 1 without gap or repeat, arguments have their digest, each result answers one intent of its kind;
+    /// in a complete trace each intent is answered.
+    pub(super) fn paired(&self, complete: bool) -> Result<(), String> {
+        let mut open: BTreeMap<u64, &EffectKind> = BTreeMap::new();
+        for (expected, intent) in (1..).zip(&self.intents) {
+            if intent.sequence != expected {
+                return Err(format!("effect {} stands where effect {expected} belongs", intent.sequence));
+            }
+            if json::digest(&intent.arguments) != intent.arguments_digest {
+                return Err(format!("the arguments of effect {expected} are not those digested"));
+            }
+            open.insert(intent.sequence, &intent.kind);
+        }
+        let mut answered = BTreeSet::new();
+        for result in &self.results {
+            if open.get(&result.sequence) != Some(&&result.kind) {
+                return Err(format!("the result of effect {} answers no intent of its kind", result.sequence));
+            }
+            if !answered.insert(result.sequence) {
+                return Err(format!("effect {} has two results", result.sequence));
+            }
+        }
+        match open.keys().find(|sequence| !answered.contains(sequence)) {
+            Some(sequence) if complete => Err(format!("effect {sequence} has no result")),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Every request's exact bytes come out of the trace again.
+    pub(super) fn requests_rebuild(&self) -> Result<(), String> {
+        let mut frames: BTreeMap<u64, (String, String)> = BTreeMap::new();
+        let mut prompts: BTreeMap<u64, String> = BTreeMap::new();
+        for intent in self.intents.iter().filter(|intent| is_request(&intent.kind)) {
+            let wrong = |what: &str| format!("the request of effect {} {what}", intent.sequence);
+            let body = intent.arguments.get("body").ok_or_else(|| wrong("has no body"))?;
+            let expected: Digest = field(&intent.arguments, "body_digest").and_then(|text| text.parse().ok())
+                .ok_or_else(|| wrong("has no body digest"))?;
+            let text = match body.get("whole").and_then(Value::as_str) {
+                Some(whole) => whole.to_owned(),
+                None => {
+                    let frame = match (field(body, "before_prompt"), field(body, "after_prompt")) {
+                        (Some(before), Some(after)) => (before.to_owned(), after.to_owned()),
+                        _ => body.get("around_prompt_of").and_then(Value::as_u64).and_then(|effect| frames.get(&effect))
+                            .cloned().ok_or_else(|| wrong("has no frame"))?,
+                    };
+                    let prompt = prompt(body, &prompts).ok_or_else(|| wrong("continues a prompt that is not there"))?;
+                    let text = format!("{}{}{}", frame.0, Value::from(prompt.as_str()), frame.1);
+                    frames.insert(intent.sequence, frame);
+                    prompts.insert(intent.sequence, prompt);
+                    text
+                }
+            };
+            if Digest::of(text.as_bytes()) != expected {
+                return Err(wrong("does not have the digest recorded with it"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn prompt(body: &Value, earlier: &BTreeMap<u64, String>) -> Option<String> {
+    let prompt = body.get("prompt")?;
+    let new = field(prompt, "new")?;
+    let text = match prompt.get("continues").and_then(Value::as_u64) {
+        None => new.to_owned(),
+        Some(effect) => {
+            let bytes = usize::try_from(prompt.get("continues_bytes")?.as_u64()?).ok()?;
+            format!("{}{new}", earlier.get(&effect)?.get(..bytes)?)
+        }
+    };
+    let digest: Digest = field(prompt, "digest")?.parse().ok()?;
+    (Digest::of(text.as_bytes()) == digest).then_some(text)
+}
+
+fn field<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name).and_then(Value::as_str)
+}
+
+fn is_request(kind: &EffectKind) -> bool {
+    match kind {
+        EffectKind::OpenaiRequest
+        | EffectKind::ScriptedRequest
+        | EffectKind::AnthropicRequest
+        | EffectKind::CodexRequest
+        | EffectKind::ClaudeRequest => true,
+        EffectKind::Generation
+        | EffectKind::Decision
+        | EffectKind::Read
+        | EffectKind::Command
+        | EffectKind::ContainerCommand
+        | EffectKind::AgentSession(_)
+        | EffectKind::AgentPrompt(_) => false,
+    }
+}

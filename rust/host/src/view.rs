@@ -1,0 +1,147 @@
+//! What may be looked at of a task, by any process at any time: a page of its evidence, one kept file, the trace as a
+//! document. Takes no lock that keeps a writer out and changes nothing.
+
+use crate::Error;
+use coder_digest::BytePath;
+use coder_journal::{CostStatus, Run, Store, Task};
+use coder_trace::{Cursor, EvidencePage, Expectation, PageSize, Reader, Retention as Retained, Step, Subject, VIEW_SCHEMA};
+use coder_workspace::{Manifest, Retention, manifest};
+use serde::Serialize;
+use serde_json::Value;
+
+/// `openagents.coder.task-view.v1` (facts 9.6).
+#[derive(Debug, Serialize)]
+pub struct View {
+    schema: &'static str,
+    /// The task.
+    pub task: Task,
+    /// A page of its current turn's evidence.
+    pub evidence: EvidencePage,
+    /// The manifest of the candidate, once there is one.
+    pub artifacts: Option<Manifest>,
+    /// Why there is none although the result names one.
+    pub artifact_error: Option<String>,
+    artifact_faults: Vec<String>,
+    /// How the independent checks stand.
+    pub verification: &'static str,
+    /// Whether the candidate was integrated: this host never does.
+    pub integration: &'static str,
+    /// The cost in dollars, if it is known.
+    pub cost_usd: Option<f64>,
+    /// What is known of the cost.
+    pub cost_status: CostStatus,
+}
+
+fn expectation(run: &Run) -> Expectation {
+    match &run.result {
+        Some(result) => Expectation {
+            digest: result.trace_digest,
+            retention: if result.output_incomplete { Retained::Incomplete } else { Retained::Complete },
+        },
+        None => Expectation::default(),
+    }
+}
+
+/// One page of a task.
+///
+/// # Errors
+/// The journal's; `command_conflict` for a cursor of another view.
+pub fn view(store: &Store, task: &coder_digest::TaskId, cursor: Option<&Cursor>, size: PageSize) -> Result<View, Error> {
+    let task = store.show(task)?;
+    let evidence = match &task.run {
+        None => coder_trace::not_started(),
+        Some(run) => {
+            let file = &run.admission.trace_file;
+            let subject = Subject { task: &task.task_id, intent: task.intent_digest, trace_file: file };
+            coder_trace::view_page(subject, &store.path().join(file), cursor, size, expectation(run))?
+        }
+    };
+    let (artifacts, artifact_error) = match candidate(store, &task) {
+        Ok(manifest) => (Some(manifest), None),
+        Err(Error::Absent { .. }) => (None, None),
+        Err(error) => (None, Some(error.message())),
+    };
+    let result = task.run.as_ref().and_then(|run| run.result.as_ref());
+    let artifact_faults = artifacts.iter().flat_map(|manifest| &manifest.entries).filter_map(|entry| entry.reason.clone());
+    Ok(View {
+        schema: VIEW_SCHEMA,
+        evidence,
+        artifact_faults: artifact_faults.collect(),
+        artifacts,
+        artifact_error,
+        verification: task.checks.as_str(),
+        integration: "not_attempted",
+        cost_usd: result.and_then(|result| result.cost_microusd).map(|micro| micro as f64 / 1e6),
+        cost_status: result.map_or(CostStatus::Unknown, |result| result.cost_status),
+        task,
+    })
+}
+
+/// The manifest of the task's candidate.
+///
+/// # Errors
+/// [`Error::Absent`] before there is one; the workspace's own when it is damaged.
+pub fn candidate(store: &Store, task: &Task) -> Result<Manifest, Error> {
+    let digest = task.run.as_ref().and_then(|run| run.result.as_ref()).and_then(|result| result.artifact_digest);
+    let digest = digest.ok_or_else(|| absent(task, "kept candidate"))?;
+    Ok(manifest(&Retention::open(store.path())?, &digest)?)
+}
+
+/// The exact bytes of one kept file.
+///
+/// # Errors
+/// [`Error::Absent`] without a candidate; the workspace's own for a path that was not kept, or damaged bytes.
+pub fn artifact(store: &Store, task: &coder_digest::TaskId, path: &BytePath) -> Result<Vec<u8>, Error> {
+    let task = store.show(task)?;
+    let manifest = candidate(store, &task)?;
+    Ok(manifest.artifact(&Retention::open(store.path())?, path)?)
+}
+
+/// The kept patch of the candidate against the commit the run began with.
+///
+/// # Errors
+/// [`Error::Absent`] without one; the workspace's own for damaged bytes.
+pub fn patch(store: &Store, task: &coder_digest::TaskId) -> Result<Vec<u8>, Error> {
+    let task = store.show(task)?;
+    let digest = disposition(store, &task)?
+        .extensions
+        .get("candidate")
+        .and_then(|candidate| candidate.pointer("/patch/digest"))
+        .and_then(Value::as_str)
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| absent(&task, "kept patch"))?;
+    Ok(Retention::open(store.path())?.get(&digest, 16 * 1024 * 1024)?)
+}
+
+/// Writes the task's trace as an ATIF document.
+///
+/// # Errors
+/// [`Error::Absent`] before the task was run; the trace's own.
+pub fn export_atif(store: &Store, task: &coder_digest::TaskId, output: impl std::io::Write) -> Result<(), Error> {
+    let task = store.show(task)?;
+    let reader = open_trace(store, &task)?;
+    Ok(coder_trace::write_atif_document(&reader, output)?)
+}
+
+/// What the model said to the user last, as the disposition has it.
+pub(crate) fn last_reply(store: &Store, task: &Task) -> Option<String> {
+    let disposition = disposition(store, task).ok()?;
+    let reply = disposition.extensions.get("adapter_summary")?.pointer("/outcome/reply")?;
+    reply.as_str().map(str::to_owned)
+}
+
+/// The last step of a run's trace: what the host says of it as a whole.
+fn disposition(store: &Store, task: &Task) -> Result<Step, Error> {
+    let reader = open_trace(store, task)?;
+    let last = reader.page(reader.index().steps(), PageSize::default())?.pop();
+    last.map(|recorded| recorded.step).ok_or_else(|| absent(task, "disposition"))
+}
+
+fn open_trace(store: &Store, task: &Task) -> Result<Reader, Error> {
+    let run = task.run.as_ref().ok_or_else(|| absent(task, "trace"))?;
+    Ok(Reader::open(&store.path().join(&run.admission.trace_file))?)
+}
+
+fn absent(task: &Task, what: &'static str) -> Error {
+    Error::Absent { task: task.task_id.clone(), what }
+}

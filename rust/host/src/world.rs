@@ -1,0 +1,397 @@
+//! The world of one run as the loop sees it: commands in the boundary, confined reads, the request to stop. Each command
+//! and read is an effect: its intent is on disk before it, what came of it after it (specification, "Effects,
+//! credentials, and cancellation").
+
+use crate::progress::{Progress, Watch};
+use crate::recorder::Recorder;
+use coder_agent::{Captured, Env, HostFault, Ran, RanEnd, Viewed};
+use coder_boundary::{Boundary, Enforced};
+use coder_digest::{Digest, display_bytes};
+use coder_process::{Cancel, Death, Ending, Event, Flow, Outcome, Output, PeakMemory, Proof, Stream, Tree, Window};
+use coder_trace::{Bytes, Call, EffectKind, Intent, ProcessRecord, Source, Step, StreamName, StreamRecord};
+use coder_workspace::{Confined, Observation, ReadCap};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long one command may take.
+const COMMAND_DEADLINE: Duration = Duration::from_secs(300);
+/// A command is ended once it printed this much to standard output.
+const STDOUT_STOP: u64 = 2 * 1024 * 1024;
+/// How much of a file one view reads.
+const VIEW_BYTES: usize = 160_000;
+/// Output is retained in pieces of about this size…
+const STREAM_PIECE: usize = 256 * 1024;
+/// …or when the last piece is this old, so that a crash loses little of a slow command's output.
+const STREAM_AGE: Duration = Duration::from_secs(2);
+/// What of each stream's head is kept for the prompt; its tail is the grant's `stream_bytes`.
+const HEAD_BYTES: usize = 32 * 1024;
+
+/// What a run's world is made of.
+pub(crate) struct World<'b, 'a> {
+    pub(crate) recorder: Recorder,
+    pub(crate) boundary: &'b Boundary,
+    pub(crate) demand: Enforced,
+    pub(crate) shell: PathBuf,
+    pub(crate) files: Confined,
+    pub(crate) description: String,
+    pub(crate) stream_bytes: usize,
+    pub(crate) cancel: Cancel,
+    pub(crate) watch: Watch<'a>,
+    /// Set once a command's processes were not proved gone.
+    pub(crate) cleanup_unknown: bool,
+    /// How the last command's processes were proved gone.
+    pub(crate) proof: Option<Proof>,
+}
+
+impl Env for World<'_, '_> {
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn stopped(&mut self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    fn messages(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn run(&mut self, script: &str) -> Ran {
+        let intent = match self.recorder.intend("", EffectKind::Command, json!({ "script": script })) {
+            Ok(intent) => intent,
+            Err(fault) => return not_run(None, Some(fault)),
+        };
+        self.watch.tell(&Progress::Command { script });
+        let ran = self.command(script, intent);
+        self.watch.tell(&Progress::CommandEnded { end: ran.end, seconds: ran.seconds });
+        ran
+    }
+
+    fn view(&mut self, path: &str) -> Viewed {
+        let intent = match self.recorder.intend("", EffectKind::Read, json!({ "path": path, "limit": VIEW_BYTES })) {
+            Ok(intent) => intent,
+            Err(fault) => return Viewed::Fault(fault),
+        };
+        let observation = match ReadCap::new(VIEW_BYTES) {
+            Ok(cap) => self.files.read(Path::new(path), cap),
+            Err(error) => return Viewed::Fault(self.recorder.declare_fault(error.to_string())),
+        };
+        let result = read_result(&observation);
+        if let Err(fault) = self.recorder.conclude(Step::new(Source::System, ""), intent, &result) {
+            return Viewed::Fault(fault);
+        }
+        match observation {
+            Observation::Found { bytes, total, .. } => {
+                let total_bytes = (total > bytes.len() as u64).then_some(total);
+                Viewed::File { bytes, total_bytes }
+            }
+            Observation::Absent => Viewed::Absent,
+            Observation::Refused(refusal) => Viewed::Refused(refusal.to_string()),
+            Observation::ReadError { reason, .. } => {
+                Viewed::Fault(self.recorder.declare_fault(format!("reading `{path}` failed half way: {reason}")))
+            }
+        }
+    }
+}
+
+impl World<'_, '_> {
+    fn command(&mut self, script: &str, intent: Intent) -> Ran {
+        let window = Window { head: HEAD_BYTES, tail: self.stream_bytes };
+        let command = self
+            .boundary
+            .command(&self.shell)
+            .arguments(["-c", script])
+            .stdout(Output::Capture(window))
+            .stderr(Output::Capture(window))
+            .stdout_stop(Some(STDOUT_STOP))
+            .deadline(COMMAND_DEADLINE);
+        let mut pieces = Pieces::new(intent.sequence());
+        let (recorder, watch) = (self.recorder.clone(), self.watch.clone());
+        let outcome = coder_process::run(&command, &self.cancel, &mut |event| match event {
+            Event::Started { command, .. } => {
+                let pid = u32::try_from(command.0).unwrap_or_default();
+                let record = ProcessRecord { effect: pieces.effect, pid };
+                flow(recorder.note("", "process", &record))
+            }
+            Event::Output { stream: stream @ Stream::Stdout, offset, bytes } => {
+                watch.tell(&Progress::Output { stream, bytes });
+                flow(pieces.take(&recorder, offset, bytes))
+            }
+            Event::Output { stream: stream @ Stream::Stderr, bytes, .. } => {
+                watch.tell(&Progress::Output { stream, bytes });
+                Flow::Continue
+            }
+        });
+        let flushed = pieces.flush(&self.recorder);
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => return self.not_started(script, intent, &error),
+        };
+        self.concluded(script, intent, &outcome, flushed)
+    }
+
+    /// The command ran: retains what it came to and tells the loop.
+    fn concluded(&mut self, script: &str, intent: Intent, outcome: &Outcome, flushed: Result<(), HostFault>) -> Ran {
+        let enforced = self.boundary.enforced(outcome.layers);
+        let (end, note) = judged(outcome);
+        let result = command_result(outcome, &enforced);
+        let mut step = Step::new(Source::Agent, "");
+        let shown = joined(outcome);
+        step.call = Some(call(&intent, script, shown, &end.to_string(), outcome.elapsed));
+        let retained = self.recorder.conclude(step, intent, &result).and(flushed);
+        match outcome.tree {
+            Tree::Clear(proof) => self.proof = Some(proof),
+            Tree::Unknown => {
+                self.cleanup_unknown = true;
+                self.recorder.declare_fault("the command's processes were not proved gone");
+            }
+        }
+        if let Err(shortfall) = enforced.satisfies(&self.demand) {
+            self.recorder.declare_fault(format!("the boundary enforced less than the grant asks: {shortfall}"));
+        }
+        let fault = retained.err().or_else(|| self.recorder.fault().map(|fault| HostFault(fault.reason)));
+        Ran {
+            end,
+            stdout: captured(&outcome.stdout),
+            stderr: captured(&outcome.stderr),
+            seconds: outcome.elapsed.as_secs_f64(),
+            note,
+            fault,
+        }
+    }
+
+    fn not_started(&mut self, script: &str, intent: Intent, error: &coder_process::Error) -> Ran {
+        let reason = chain(error);
+        let unknown = matches!(error, coder_process::Error::Watch { .. });
+        let cancelled = self.cancel.is_cancelled() && !unknown;
+        let result = json!({ "ending": if unknown { "unknown" } else { "not_started" }, "exit": null, "group_clear": !unknown, "reason": reason });
+        let mut step = Step::new(Source::Agent, "");
+        step.call = Some(call(&intent, script, reason.clone(), "not started", Duration::ZERO));
+        let retained = self.recorder.conclude(step, intent, &result);
+        self.cleanup_unknown |= unknown;
+        if let Err(fault) = retained {
+            return not_run(None, Some(fault));
+        }
+        if cancelled {
+            return Ran { end: RanEnd::Stopped, ..not_run(None, None) };
+        }
+        if let coder_process::Error::ArgumentsTooLarge { .. } = error {
+            return not_run(Some("the script is too long for one command".to_owned()), None);
+        }
+        // Whatever else kept the shell from starting will keep the next one from starting too.
+        not_run(None, Some(self.recorder.declare_fault(format!("the command could not be started: {reason}"))))
+    }
+}
+
+/// The output of one command on its way into the trace.
+struct Pieces {
+    effect: u64,
+    offset: u64,
+    pending: Vec<u8>,
+    since: Instant,
+}
+
+impl Pieces {
+    fn new(effect: u64) -> Self {
+        Self { effect, offset: 0, pending: Vec::new(), since: Instant::now() }
+    }
+
+    fn take(&mut self, recorder: &Recorder, offset: u64, bytes: &[u8]) -> Result<(), HostFault> {
+        if self.pending.is_empty() {
+            self.offset = offset;
+        }
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() >= STREAM_PIECE || self.since.elapsed() >= STREAM_AGE {
+            return self.flush(recorder);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, recorder: &Recorder) -> Result<(), HostFault> {
+        self.since = Instant::now();
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let record = StreamRecord {
+            effect: self.effect,
+            name: StreamName::Stdout,
+            offset: self.offset,
+            bytes: Bytes(std::mem::take(&mut self.pending)),
+            gaps: Vec::new(),
+        };
+        recorder.note("", "stream", &record)
+    }
+}
+
+fn flow(retained: Result<(), HostFault>) -> Flow {
+    match retained {
+        Ok(()) => Flow::Continue,
+        Err(_) => Flow::Stop,
+    }
+}
+
+fn not_run(note: Option<String>, fault: Option<HostFault>) -> Ran {
+    Ran { end: RanEnd::NotStarted, stdout: Captured::default(), stderr: Captured::default(), seconds: 0.0, note, fault }
+}
+
+fn call(intent: &Intent, script: &str, output: String, outcome: &str, elapsed: Duration) -> Call {
+    Call {
+        id: format!("effect-{}", intent.sequence()),
+        name: "bash".to_owned(),
+        arguments: json!({ "script": script }),
+        output,
+        outcome: outcome.to_owned(),
+        milliseconds: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        purpose: None,
+        extra: serde_json::Map::new(),
+    }
+}
+
+/// How the loop is told of an ending, with a note where the host had a hand in it.
+fn judged(outcome: &Outcome) -> (RanEnd, Option<String>) {
+    match outcome.ending {
+        Ending::Exited(status) => (RanEnd::Exited(status), None),
+        Ending::Signalled(signal) => (RanEnd::Signalled(signal), None),
+        Ending::DeadlineExceeded { .. } => (RanEnd::TimedOut, None),
+        Ending::Cancelled { .. } | Ending::Stopped { .. } => (RanEnd::Stopped, None),
+        Ending::OutputLimit { death } => {
+            let note = format!("the host ended this command: it printed more than {STDOUT_STOP} bytes to standard output");
+            let end = match death {
+                Death::Exited(status) if status != 0 => RanEnd::Exited(status),
+                Death::Signalled(signal) => RanEnd::Signalled(signal),
+                Death::Exited(_) | Death::Unknown => RanEnd::Unknown,
+            };
+            (end, Some(note))
+        }
+        Ending::Unknown => (RanEnd::Unknown, None),
+    }
+}
+
+fn death_json(death: Death) -> Value {
+    match death {
+        Death::Exited(status) => json!({ "exited": status }),
+        Death::Signalled(signal) => json!({ "signalled": signal }),
+        Death::Unknown => Value::Null,
+    }
+}
+
+/// The stable word of an ending and the exit status, where there is one.
+pub(crate) fn ending_word(ending: &Ending) -> (&'static str, Option<i32>, Value) {
+    match ending {
+        Ending::Exited(status) => ("exited", Some(*status), json!({ "exited": status })),
+        Ending::Signalled(signal) => ("signalled", None, json!({ "signalled": signal })),
+        Ending::Unknown => ("unknown", None, Value::Null),
+        Ending::DeadlineExceeded { death } => ("deadline_exceeded", None, death_json(*death)),
+        Ending::Cancelled { death, .. } => ("cancelled", None, death_json(*death)),
+        Ending::OutputLimit { death } => ("output_limit", None, death_json(*death)),
+        Ending::Stopped { death } => ("stopped", None, death_json(*death)),
+    }
+}
+
+pub(crate) fn proof_word(proof: Proof) -> &'static str {
+    match proof {
+        Proof::Namespace => "process_namespace_ended",
+        Proof::Reaped => "subreaper_has_no_child",
+    }
+}
+
+pub(crate) fn tree_json(tree: Tree) -> (bool, Option<&'static str>) {
+    match tree {
+        Tree::Clear(proof) => (true, Some(proof_word(proof))),
+        Tree::Unknown => (false, None),
+    }
+}
+
+pub(crate) fn peak_memory(peak: PeakMemory) -> Value {
+    match peak {
+        PeakMemory::Exactly(bytes) => json!({ "peak_bytes": bytes }),
+        PeakMemory::AtMost(bytes) => json!({ "peak_bytes_at_most": bytes }),
+    }
+}
+
+fn command_result(outcome: &Outcome, enforced: &Enforced) -> Value {
+    let (ending, exit, death) = ending_word(&outcome.ending);
+    let (group_clear, proof) = tree_json(outcome.tree);
+    let tail = |captured: &coder_process::Captured| {
+        if captured.tail.is_empty() { Bytes(captured.head.clone()) } else { Bytes(captured.tail.clone()) }
+    };
+    let tail_offset = if outcome.stdout.tail.is_empty() { 0 } else { outcome.stdout.tail_offset };
+    json!({
+        "ending": ending,
+        "exit": exit,
+        "death": death,
+        "group_clear": group_clear,
+        "proof": proof,
+        "requested_stop": matches!(outcome.ending, Ending::Cancelled { .. } | Ending::Stopped { .. }),
+        "stdout_tail": tail(&outcome.stdout),
+        "stdout_tail_offset": tail_offset,
+        "stdout_bytes": outcome.stdout.total_bytes,
+        "stderr": tail(&outcome.stderr),
+        "stderr_bytes": outcome.stderr.total_bytes,
+        "stderr_truncated": outcome.stderr.truncated(),
+        "seconds": outcome.elapsed.as_secs_f64(),
+        "memory": outcome.usage.as_ref().map(|usage| peak_memory(usage.peak_memory)),
+        "enforced": enforced,
+    })
+}
+
+fn captured(captured: &coder_process::Captured) -> Captured {
+    let kept = (captured.head.len() + captured.tail.len()) as u64;
+    Captured {
+        head: captured.head.clone(),
+        dropped: captured.total_bytes.saturating_sub(kept),
+        tail: captured.tail.clone(),
+    }
+}
+
+/// Standard output then standard error, as a person reads them; the exact bytes are in the stream records.
+fn joined(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    for captured in [&outcome.stdout, &outcome.stderr] {
+        text.push_str(&lines(&captured.head));
+        if let Some(gap) = captured.gap() {
+            text.push_str(&format!("\n[{} bytes left out]\n", gap.end - gap.start));
+        }
+        text.push_str(&lines(&captured.tail));
+    }
+    text
+}
+
+fn lines(bytes: &[u8]) -> String {
+    let shown: Vec<String> = bytes.split(|byte| *byte == b'\n').map(display_bytes).collect();
+    shown.join("\n")
+}
+
+fn read_result(observation: &Observation) -> Value {
+    match observation {
+        Observation::Found { bytes, digest, total } => json!({
+            "observation": "found", "bytes": bytes.len(), "digest": digest, "total_bytes": total,
+            "truncated": (bytes.len() as u64) < *total, "content": Bytes(bytes.clone()),
+        }),
+        Observation::Absent => json!({ "observation": "absent" }),
+        Observation::Refused(refusal) => json!({ "observation": "refused", "reason": refusal.to_string() }),
+        Observation::ReadError { partial, digest, reason } => json!({
+            "observation": "read_error", "reason": reason, "bytes": partial.len(), "digest": digest,
+            "content": Bytes(partial.clone()), "observation_complete": false,
+        }),
+    }
+}
+
+/// An error with the reasons below it, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(below) = source {
+        text.push_str(": ");
+        text.push_str(&below.to_string());
+        source = below.source();
+    }
+    text
+}
+
+/// The digest a program is admitted under.
+pub(crate) fn program_digest(path: &Path) -> Result<Digest, crate::Error> {
+    let file = std::fs::File::open(path).map_err(crate::Error::file("open", path))?;
+    Digest::of_reader(file).map(|(digest, _)| digest).map_err(crate::Error::file("read", path))
+}
