@@ -9,7 +9,7 @@ mod task;
 
 use crate::arguments::{CoderCommand, MicrocoderCommand};
 use crate::output::{self, Failure};
-use crate::{Program, definition};
+use crate::programs::{Program, definition};
 
 /// Runs a `microcoder` command and returns its status.
 pub(crate) fn microcoder(command: MicrocoderCommand) -> Result<u8, Failure> {

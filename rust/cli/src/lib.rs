@@ -7,65 +7,9 @@ mod arguments;
 mod bytes;
 mod commands;
 mod output;
+mod programs;
 mod progress;
 mod surroundings;
 
-use clap::{CommandFactory, Parser};
-use output::Failure;
-use std::ffi::OsString;
-use std::process::ExitCode;
-
 pub use arguments::{Coder, Microcoder};
-
-/// The status of `microcoder` for a refusal or a wrong use.
-const REFUSED: u8 = 2;
-/// The status of `coder` for a wrong use (facts 11).
-const WRONG_USE: u8 = 64;
-
-/// Runs `microcoder` with these arguments, the program's own name first.
-pub fn microcoder(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match Microcoder::try_parse_from(arguments) {
-        Ok(parsed) => finish(commands::microcoder(parsed.command)),
-        Err(error) => wrong_use(&error, REFUSED),
-    }
-}
-
-/// Runs `coder` with these arguments, the program's own name first.
-pub fn coder(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match Coder::try_parse_from(arguments) {
-        Ok(parsed) => finish(commands::coder(parsed.command)),
-        Err(error) => wrong_use(&error, WRONG_USE),
-    }
-}
-
-/// The definitions that completions are made from.
-pub(crate) fn definition(program: Program) -> clap::Command {
-    match program {
-        Program::Microcoder => Microcoder::command(),
-        Program::Coder => Coder::command(),
-    }
-}
-
-/// One of the two programs.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Program {
-    Microcoder,
-    Coder,
-}
-
-fn wrong_use(error: &clap::Error, status: u8) -> ExitCode {
-    // Help and version are asked for and go to standard output; a closed pipe is no failure.
-    let _ = error.print();
-    if error.use_stderr() {
-        ExitCode::from(status)
-    } else {
-        ExitCode::SUCCESS
-    }
-}
-
-fn finish(done: Result<u8, Failure>) -> ExitCode {
-    match done {
-        Ok(status) => ExitCode::from(status),
-        Err(failure) => failure.report(),
-    }
-}
+pub use programs::{coder, microcoder};

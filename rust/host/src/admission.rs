@@ -52,7 +52,10 @@ impl Asked<'_> {
     /// Compares everything, and builds the client that is to be called.
     pub(crate) fn admit(self) -> Result<(Admitted, Box<dyn Client>), Error> {
         let Work::Repository(configuration) = &self.grant.work else {
-            return Err(crate::grant::field("adapter_configuration", "a repository run needs one"));
+            return Err(crate::grant::field(
+                "adapter_configuration",
+                "a repository run needs one",
+            ));
         };
         let configuration = configuration.as_ref().clone();
         let owner = self.store.own(&self.grant.task_id, OWNER_WAIT)?;
@@ -62,13 +65,21 @@ impl Asked<'_> {
         let workspace = canonical(Path::new(&task.intent.workspace.path))?;
         let store = self.store.path();
         if workspace.starts_with(store) || store.starts_with(&workspace) {
-            return Err(Error::StoreOverlaps { store: store.to_owned(), workspace });
+            return Err(Error::StoreOverlaps {
+                store: store.to_owned(),
+                workspace,
+            });
         }
         let shell = system_shell(&self.grant.program)?;
         let git = Git::find()?;
         let repository = Repository::identify(&git, &workspace)?;
         if task.intent.workspace.path != text(&repository.top)? {
-            return Err(mismatch("workspace", &task.intent.workspace.path, "the canonical path", &repository.top.display()));
+            return Err(mismatch(
+                "workspace",
+                &task.intent.workspace.path,
+                "the canonical path",
+                &repository.top.display(),
+            ));
         }
         let Some(commit) = repository.head.commit() else {
             return Err(Error::NoCommit { path: workspace });
@@ -88,7 +99,12 @@ impl Asked<'_> {
         if let Some(pinned) = self.grant.expected_source_snapshot
             && pinned != source.digest()
         {
-            return Err(mismatch("expected_source_snapshot", &pinned, "the workspace's snapshot", &source.digest()));
+            return Err(mismatch(
+                "expected_source_snapshot",
+                &pinned,
+                "the workspace's snapshot",
+                &source.digest(),
+            ));
         }
 
         sweep::scratch(self.store);
@@ -106,7 +122,9 @@ impl Asked<'_> {
             .boundary
             .planned()
             .satisfies(&demand)
-            .map_err(|shortfall| Error::TooLittleEnforced { missing: shortfall.to_string() })?;
+            .map_err(|shortfall| Error::TooLittleEnforced {
+                missing: shortfall.to_string(),
+            })?;
         let description = crate::confine::describe(&confine, &shell, confined.network);
         let context = Context::capture(&task, &workspace)?;
         let controller = controller(self.controller, configuration.expected_controller_digest)?;
@@ -133,17 +151,35 @@ impl Asked<'_> {
     fn compare_task(&self, task: &Task, configuration: &Configuration) -> Result<(), Error> {
         let grant = &self.grant;
         if task.status != Status::Queued || task.run.is_some() {
-            return Err(Error::NotQueued { task: task.task_id.clone(), status: task.status.as_str() });
+            return Err(Error::NotQueued {
+                task: task.task_id.clone(),
+                status: task.status.as_str(),
+            });
         }
         if grant.intent_digest != task.intent_digest {
-            return Err(mismatch("intent_digest", &grant.intent_digest, "the task's", &task.intent_digest));
+            return Err(mismatch(
+                "intent_digest",
+                &grant.intent_digest,
+                "the task's",
+                &task.intent_digest,
+            ));
         }
         if grant.expected_revision != task.revision {
-            return Err(mismatch("expected_revision", &grant.expected_revision, "the task's revision", &task.revision));
+            return Err(mismatch(
+                "expected_revision",
+                &grant.expected_revision,
+                "the task's revision",
+                &task.revision,
+            ));
         }
         let requested = &task.intent.configuration;
         if requested.adapter.as_str() != REPOSITORY {
-            return Err(mismatch("adapter_configuration", &REPOSITORY, "the task's adapter", &requested.adapter));
+            return Err(mismatch(
+                "adapter_configuration",
+                &REPOSITORY,
+                "the task's adapter",
+                &requested.adapter,
+            ));
         }
         match &requested.model {
             Some(model) if *model == configuration.model => Ok(()),
@@ -195,7 +231,10 @@ pub(crate) fn observe(clock: &Arc<dyn Clock>, cache: &DigestCache, workspace: &P
     let snapshot = Observer::new(clock.as_ref()).cache(cache).observe(workspace)?;
     match snapshot.faults().first() {
         None => Ok(snapshot),
-        Some(fault) => Err(Error::SourceIncomplete { path: workspace.to_owned(), fault: fault.to_string() }),
+        Some(fault) => Err(Error::SourceIncomplete {
+            path: workspace.to_owned(),
+            fault: fault.to_string(),
+        }),
     }
 }
 
@@ -213,7 +252,12 @@ fn mismatch(
     subject: &'static str,
     actual: &dyn std::fmt::Display,
 ) -> Error {
-    Error::Mismatch { field, granted: granted.to_string(), subject, actual: actual.to_string() }
+    Error::Mismatch {
+        field,
+        granted: granted.to_string(),
+        subject,
+        actual: actual.to_string(),
+    }
 }
 
 fn canonical(path: &Path) -> Result<PathBuf, Error> {
@@ -221,12 +265,17 @@ fn canonical(path: &Path) -> Result<PathBuf, Error> {
 }
 
 pub(crate) fn text(path: &Path) -> Result<String, Error> {
-    path.to_str().map(str::to_owned).ok_or_else(|| Error::PathNotText { what: "workspace", path: path.to_owned() })
+    path.to_str().map(str::to_owned).ok_or_else(|| Error::PathNotText {
+        what: "workspace",
+        path: path.to_owned(),
+    })
 }
 
 /// The system's bash or sh, under whichever of its names; `/bin` and `/usr/bin` are one directory on many systems.
 fn system_shell(program: &Path) -> Result<PathBuf, Error> {
-    let not_shell = || Error::NotShell { program: program.to_owned() };
+    let not_shell = || Error::NotShell {
+        program: program.to_owned(),
+    };
     let resolved = program.canonicalize().map_err(|_| not_shell())?;
     ["/bin/bash", "/bin/sh"]
         .iter()
@@ -237,14 +286,22 @@ fn system_shell(program: &Path) -> Result<PathBuf, Error> {
 
 fn controller(path: &Path, expected: Option<Digest>) -> Result<Value, Error> {
     let metadata = path.metadata().map_err(Error::file("look at the controller", path))?;
-    let modified = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let modified = metadata
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
     let digest = match expected {
         // A large controller takes seconds to read, so it is digested only when somebody pinned it.
         None => None,
         Some(expected) => {
             let actual = world::program_digest(path)?;
             if actual != expected {
-                return Err(mismatch("expected_controller_digest", &expected, "the running controller", &actual));
+                return Err(mismatch(
+                    "expected_controller_digest",
+                    &expected,
+                    "the running controller",
+                    &actual,
+                ));
             }
             Some(actual)
         }

@@ -173,22 +173,37 @@ pub struct Configuration {
 impl ConfigurationText {
     pub(crate) fn check(self) -> Result<Configuration, Error> {
         if self.schema != SCHEMA {
-            return Err(Error::UnsupportedSchema { what: "adapter configuration", expected: SCHEMA });
+            return Err(Error::UnsupportedSchema {
+                what: "adapter configuration",
+                expected: SCHEMA,
+            });
         }
         if self.acceptance {
-            return Err(field("acceptance", "model-written acceptance tests are disabled in this profile: false"));
+            return Err(field(
+                "acceptance",
+                "model-written acceptance tests are disabled in this profile: false",
+            ));
         }
         if self.route != "never" {
-            return Err(field("route", "routing to a stronger model is disabled in this profile: \"never\""));
+            return Err(field(
+                "route",
+                "routing to a stronger model is disabled in this profile: \"never\"",
+            ));
         }
         if self.dollar_limit_micros.is_some() {
             return Err(field("dollar_limit_micros", "a run has no hard spend limit: null"));
         }
         if self.knowledge == Knowledge::FrozenContext {
-            return Err(field("knowledge", "`frozen-context` needs requirements with a knowledge inventory; use \"off\""));
+            return Err(field(
+                "knowledge",
+                "`frozen-context` needs requirements with a knowledge inventory; use \"off\"",
+            ));
         }
         if self.container.is_some() {
-            return Err(field("container", "this version runs commands in the local boundary only: leave it out"));
+            return Err(field(
+                "container",
+                "this version runs commands in the local boundary only: leave it out",
+            ));
         }
         if !self.fallbacks.is_empty() {
             return Err(field("fallbacks", "this version admits one route only: leave it out"));
@@ -228,19 +243,32 @@ impl ConfigurationText {
             }
             Provider::Scripted => {
                 if self.generation_endpoint != IN_PROCESS {
-                    return Err(field("generation_endpoint", "the scripted provider's endpoint is \"in-process\""));
+                    return Err(field(
+                        "generation_endpoint",
+                        "the scripted provider's endpoint is \"in-process\"",
+                    ));
                 }
                 if self.credential_env.is_some() || self.api != Api::default() || self.effort.is_some() {
-                    return Err(field("provider", "the scripted provider takes no `api`, `credential_env` or `effort`"));
+                    return Err(field(
+                        "provider",
+                        "the scripted provider takes no `api`, `credential_env` or `effort`",
+                    ));
                 }
                 let (Some(script), Some(script_digest)) = (&self.script, self.script_digest) else {
-                    return Err(field("script", "the scripted provider needs `script` and `script_digest`"));
+                    return Err(field(
+                        "script",
+                        "the scripted provider needs `script` and `script_digest`",
+                    ));
                 };
-                Ok(Generation::Scripted { script: absolute_path("script", script)?, script_digest })
+                Ok(Generation::Scripted {
+                    script: absolute_path("script", script)?,
+                    script_digest,
+                })
             }
-            Provider::Codex | Provider::Claude | Provider::Devin | Provider::Opencode | Provider::Grok => {
-                Err(field("provider", "this version has no client for it; use \"openai\" or \"scripted\""))
-            }
+            Provider::Codex | Provider::Claude | Provider::Devin | Provider::Opencode | Provider::Grok => Err(field(
+                "provider",
+                "this version has no client for it; use \"openai\" or \"scripted\"",
+            )),
         }
     }
 }
@@ -248,12 +276,28 @@ impl ConfigurationText {
 impl Configuration {
     pub(crate) fn to_text(&self) -> ConfigurationText {
         let (provider, generation_endpoint, api, credential_env, script, script_digest) = match &self.generation {
-            Generation::Openai { endpoint, api, credential_env } => {
-                (Provider::Openai, endpoint.clone(), *api, credential_env.clone(), None, None)
-            }
+            Generation::Openai {
+                endpoint,
+                api,
+                credential_env,
+            } => (
+                Provider::Openai,
+                endpoint.clone(),
+                *api,
+                credential_env.clone(),
+                None,
+                None,
+            ),
             Generation::Scripted { script, script_digest } => {
                 let script = script.to_str().map(str::to_owned);
-                (Provider::Scripted, IN_PROCESS.to_owned(), Api::default(), None, script, Some(*script_digest))
+                (
+                    Provider::Scripted,
+                    IN_PROCESS.to_owned(),
+                    Api::default(),
+                    None,
+                    script,
+                    Some(*script_digest),
+                )
             }
         };
         ConfigurationText {
@@ -292,21 +336,31 @@ impl Configuration {
 /// An https endpoint with a host and no user info, query or fragment.
 fn https(name: &'static str, text: &str) -> Result<(), Error> {
     let url = url::Url::parse(text).map_err(|error| field(name, error.to_string()))?;
-    let bare = url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
+    let bare =
+        url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
     if url.scheme() == "https" && url.host().is_some() && bare {
         Ok(())
     } else {
-        Err(field(name, "an https address without user info, query or fragment is needed"))
+        Err(field(
+            name,
+            "an https address without user info, query or fragment is needed",
+        ))
     }
 }
 
 fn check_variable(name: &str) -> Result<(), Error> {
     let plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    let first = name.chars().next().is_some_and(|character| character.is_ascii_alphabetic() || character == '_');
+    let first = name
+        .chars()
+        .next()
+        .is_some_and(|character| character.is_ascii_alphabetic() || character == '_');
     if first && name.len() <= 128 && name.chars().all(plain) {
         Ok(())
     } else {
-        Err(field("credential_env", "the name of an environment variable is needed, never the key itself"))
+        Err(field(
+            "credential_env",
+            "the name of an environment variable is needed, never the key itself",
+        ))
     }
 }
 

@@ -65,7 +65,11 @@ impl Confine<'_> {
             Access::Full => return Err(Error::AccessUnavailable),
         };
         let network = policy.network;
-        Ok(Confined { boundary: Boundary::prepare(policy, scratch)?, toolchains, network })
+        Ok(Confined {
+            boundary: Boundary::prepare(policy, scratch)?,
+            toolchains,
+            network,
+        })
     }
 }
 
@@ -94,9 +98,16 @@ pub(crate) fn derive_toolchains(
     policy.network = Network::Host;
     // The common Git directory has its own view, which knows what in it may be written.
     let own = |path: &PathBuf| git_directory.is_none_or(|git| path != git);
-    policy.reads.extend(derived.reads.iter().map(|entry| entry.path.clone()).filter(own));
-    policy.environment.push((OsString::from("PATH"), derived.path_variable()));
-    let variables = derived.environment.iter().map(|(name, path)| (OsString::from(name), path.clone().into_os_string()));
+    policy
+        .reads
+        .extend(derived.reads.iter().map(|entry| entry.path.clone()).filter(own));
+    policy
+        .environment
+        .push((OsString::from("PATH"), derived.path_variable()));
+    let variables = derived
+        .environment
+        .iter()
+        .map(|(name, path)| (OsString::from(name), path.clone().into_os_string()));
     policy.environment.extend(variables);
     derived
 }
@@ -120,7 +131,9 @@ fn git_identity() -> Vec<(OsString, OsString)> {
 /// How Git is shown: for a linked worktree with the branch directory of the run, if HEAD is on a branch of ours.
 pub(crate) fn git_view(repository: &Repository) -> GitView {
     match repository.kind {
-        CheckoutKind::Checkout => GitView::Checkout { git_dir: repository.git_directory.clone() },
+        CheckoutKind::Checkout => GitView::Checkout {
+            git_dir: repository.git_directory.clone(),
+        },
         CheckoutKind::Linked { .. } => GitView::Linked {
             common: repository.common_directory.clone(),
             admin: repository.git_directory.clone(),
@@ -132,10 +145,13 @@ pub(crate) fn git_view(repository: &Repository) -> GitView {
 /// `refs/heads/microcoder/<task>` for HEAD on `refs/heads/microcoder/<task>/<name>`; any other branch shares its
 /// directory with branches that are not the run's.
 fn branch_directory(repository: &Repository) -> Option<PathBuf> {
-    let (Head::Branch { reference, .. } | Head::Unborn { reference }) = &repository.head else { return None };
+    let (Head::Branch { reference, .. } | Head::Unborn { reference }) = &repository.head else {
+        return None;
+    };
     let name = std::str::from_utf8(reference.as_bytes()).ok()?;
     let (task, leaf) = name.strip_prefix(BRANCH_PREFIX)?.split_once('/')?;
-    (!task.is_empty() && !leaf.is_empty() && !leaf.contains('/')).then(|| PathBuf::from(format!("{BRANCH_PREFIX}{task}")))
+    (!task.is_empty() && !leaf.is_empty() && !leaf.contains('/'))
+        .then(|| PathBuf::from(format!("{BRANCH_PREFIX}{task}")))
 }
 
 /// The environment of a run in words for the model: what commands may touch and what they find.

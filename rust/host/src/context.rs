@@ -88,7 +88,12 @@ impl Context {
 }
 
 fn read(workspace: &Confined) -> Result<Option<Instruction>, Error> {
-    let refused = |reason: String| Err(Error::Instructions { path: FILE.to_owned(), reason });
+    let refused = |reason: String| {
+        Err(Error::Instructions {
+            path: FILE.to_owned(),
+            reason,
+        })
+    };
     match workspace.read(Path::new(FILE), ReadCap::new(FILE_BYTES)?) {
         Observation::Absent => Ok(None),
         Observation::Refused(refusal) => refused(refusal.to_string()),
@@ -98,7 +103,12 @@ fn read(workspace: &Confined) -> Result<Option<Instruction>, Error> {
                 return refused(format!("it has {total} bytes; at most {FILE_BYTES} are read"));
             }
             match String::from_utf8(bytes) {
-                Ok(text) => Ok(Some(Instruction { path: FILE.to_owned(), scope: "the whole repository".to_owned(), digest, text })),
+                Ok(text) => Ok(Some(Instruction {
+                    path: FILE.to_owned(),
+                    scope: "the whole repository".to_owned(),
+                    digest,
+                    text,
+                })),
                 Err(_) => refused("it is not UTF-8".to_owned()),
             }
         }

@@ -4,7 +4,7 @@
 
 use crate::configuration::{Access, Configuration, Generation, IN_PROCESS};
 use crate::confine::Environment;
-use crate::exec::{Execution, Executed, Streams};
+use crate::exec::{Executed, Execution, Streams};
 use crate::launch::{Launch, Launched};
 use crate::progress::Watcher;
 use crate::verify::{Verification, verify};
@@ -32,7 +32,10 @@ pub const PROMPT: &str = "tally.sh loses the last line of a ledger that does not
 const MODEL: &str = "scripted-demo";
 const MEMORY_BYTES: u64 = 512 * 1024 * 1024;
 /// How much of the check's output is kept.
-const CHECK_WINDOW: Window = Window { head: 16 * 1024, tail: 16 * 1024 };
+const CHECK_WINDOW: Window = Window {
+    head: 16 * 1024,
+    tail: 16 * 1024,
+};
 
 /// What the demonstration is given.
 pub struct Demo<'a> {
@@ -117,7 +120,11 @@ impl Demo<'_> {
         let check = self.check(&launched.worktree, &check)?;
         let store = open_to_read(self.store, Arc::clone(&self.clock))?;
         let verification = verify(&store, &launched.task.task_id)?;
-        Ok(Demonstrated { launched, check, verification })
+        Ok(Demonstrated {
+            launched,
+            check,
+            verification,
+        })
     }
 
     /// Runs the check with the candidate read-only and everything else of ours absent.
@@ -130,8 +137,12 @@ impl Demo<'_> {
             ..Execution::new(candidate)
         };
         let argv = [OsString::from("/bin/sh"), script.into()];
-        let streams = Streams::Capture { stdin: Vec::new(), window: CHECK_WINDOW };
-        let Executed { outcome, enforced, .. } = execution.prepare(self.environment)?.run(&argv, streams, &self.cancel)?;
+        let streams = Streams::Capture {
+            stdin: Vec::new(),
+            window: CHECK_WINDOW,
+        };
+        let Executed { outcome, enforced, .. } =
+            execution.prepare(self.environment)?.run(&argv, streams, &self.cancel)?;
         let mut output = outcome.stdout.head;
         output.extend_from_slice(&outcome.stderr.head);
         Ok(Checked {
@@ -151,7 +162,12 @@ fn lay_repository(repository: &Path) -> Result<(), Error> {
     let calls: [&[&str]; 3] = [
         &["init", "--quiet", "--initial-branch=main", "--template="],
         &["add", "--all"],
-        &["commit", "--quiet", "--no-verify", "--message=A tally that loses its last line"],
+        &[
+            "commit",
+            "--quiet",
+            "--no-verify",
+            "--message=A tally that loses its last line",
+        ],
     ];
     for call in calls {
         let command = Command::new(git.program())
@@ -170,7 +186,9 @@ fn lay_repository(repository: &Path) -> Result<(), Error> {
         let outcome = command.capture(16 * 1024)?;
         if outcome.ending != Ending::Exited(0) {
             let said = coder_digest::display_bytes(outcome.stderr.head.trim_ascii());
-            return Err(Error::ProviderUnavailable { reason: format!("git {} failed: {said}", call.join(" ")) });
+            return Err(Error::ProviderUnavailable {
+                reason: format!("git {} failed: {said}", call.join(" ")),
+            });
         }
     }
     Ok(())

@@ -58,13 +58,21 @@ pub fn diagnose(environment: &Environment<'_>) -> Result<Diagnosis, Error> {
         .findings
         .iter()
         .map(|finding| match finding {
-            Finding::Available(layer) => {
-                Item { group: "boundary", name: layer.to_string(), standing: Standing::Ready, detail: "enforced".to_owned(), fix: None }
-            }
+            Finding::Available(layer) => Item {
+                group: "boundary",
+                name: layer.to_string(),
+                standing: Standing::Ready,
+                detail: "enforced".to_owned(),
+                fix: None,
+            },
             Finding::Missing(gap) => Item {
                 group: "boundary",
                 name: gap.layer.to_string(),
-                standing: if obstacles.contains(&gap.layer) { Standing::Missing } else { Standing::Optional },
+                standing: if obstacles.contains(&gap.layer) {
+                    Standing::Missing
+                } else {
+                    Standing::Optional
+                },
                 detail: gap.to_string(),
                 fix: Some(gap.layer.fix().to_owned()),
             },
@@ -73,7 +81,10 @@ pub fn diagnose(environment: &Environment<'_>) -> Result<Diagnosis, Error> {
     items.push(git());
     items.push(shell());
     items.push(provider("scripted", "ready: a recorded conversation with --script"));
-    items.push(provider("openai", "ready: any OpenAI-compatible endpoint with --endpoint and --model"));
+    items.push(provider(
+        "openai",
+        "ready: any OpenAI-compatible endpoint with --endpoint and --model",
+    ));
     let decisions = judge::unavailable_reason(environment);
     items.push(Item {
         group: "providers",
@@ -90,12 +101,21 @@ pub fn diagnose(environment: &Environment<'_>) -> Result<Diagnosis, Error> {
 }
 
 fn provider(name: &str, detail: &str) -> Item {
-    Item { group: "providers", name: name.to_owned(), standing: Standing::Ready, detail: detail.to_owned(), fix: None }
+    Item {
+        group: "providers",
+        name: name.to_owned(),
+        standing: Standing::Ready,
+        detail: detail.to_owned(),
+        fix: None,
+    }
 }
 
 fn git() -> Item {
     let found = Git::find().map_err(|error| error.to_string()).and_then(|git| {
-        let outcome = Command::new(git.program()).argument("--version").capture(4096).map_err(|error| error.to_string())?;
+        let outcome = Command::new(git.program())
+            .argument("--version")
+            .capture(4096)
+            .map_err(|error| error.to_string())?;
         match outcome.ending {
             Ending::Exited(0) => Ok(coder_digest::display_bytes(outcome.stdout.head.trim_ascii())),
             Ending::Exited(_)
@@ -112,7 +132,9 @@ fn git() -> Item {
 
 fn shell() -> Item {
     let found = ["/bin/bash", "/bin/sh"].iter().find(|shell| Path::new(shell).exists());
-    let found = found.map(|shell| (*shell).to_owned()).ok_or_else(|| "neither /bin/bash nor /bin/sh exists".to_owned());
+    let found = found
+        .map(|shell| (*shell).to_owned())
+        .ok_or_else(|| "neither /bin/bash nor /bin/sh exists".to_owned());
     tool("shell", found, "install bash")
 }
 
@@ -121,5 +143,11 @@ fn tool(name: &str, found: Result<String, String>, fix: &str) -> Item {
         Ok(detail) => (Standing::Ready, detail, None),
         Err(detail) => (Standing::Missing, detail, Some(fix.to_owned())),
     };
-    Item { group: "tools", name: name.to_owned(), standing, detail, fix }
+    Item {
+        group: "tools",
+        name: name.to_owned(),
+        standing,
+        detail,
+        fix,
+    }
 }

@@ -73,14 +73,20 @@ impl Execution {
     /// # Errors
     /// What the boundary refuses.
     pub fn prepare(&self, environment: &Environment<'_>) -> Result<PreparedExecution, Error> {
-        let workspace = self.workspace.canonicalize().map_err(Error::file("find the workspace", &self.workspace))?;
+        let workspace = self
+            .workspace
+            .canonicalize()
+            .map_err(Error::file("find the workspace", &self.workspace))?;
         let mut policy = Policy {
             writes: self.writes.clone(),
             reads: self.reads.clone(),
             sealed: self.sealed.clone(),
             git: git_link::view(&workspace)?,
             access: world_access(self.access),
-            workspace: Some(Workspace { path: workspace.clone(), mode: self.mode }),
+            workspace: Some(Workspace {
+                path: workspace.clone(),
+                mode: self.mode,
+            }),
             ..Policy::default()
         };
         if let Some(bytes) = self.memory_bytes {
@@ -109,9 +115,15 @@ impl Execution {
         }
         policy.environment.extend(self.variables.iter().cloned());
         let demand = Enforced::least(policy.access, policy.network);
-        let granted: Vec<&Path> = std::iter::once(workspace.as_path()).chain(self.writes.iter().map(PathBuf::as_path)).collect();
+        let granted: Vec<&Path> = std::iter::once(workspace.as_path())
+            .chain(self.writes.iter().map(PathBuf::as_path))
+            .collect();
         let scratch = Scratch::create(&scratch_place(environment, &granted))?;
-        Ok(PreparedExecution { boundary: Boundary::prepare(policy, scratch)?, demand, timeout: self.timeout })
+        Ok(PreparedExecution {
+            boundary: Boundary::prepare(policy, scratch)?,
+            demand,
+            timeout: self.timeout,
+        })
     }
 }
 
@@ -121,13 +133,21 @@ fn world_access(access: Access) -> coder_boundary::Access {
 
 /// A place for the private scratch outside everything the command may write.
 fn scratch_place(environment: &Environment<'_>, granted: &[&Path]) -> PathBuf {
-    let named = environment("TMPDIR").map(PathBuf::from).filter(|place| place.is_absolute());
+    let named = environment("TMPDIR")
+        .map(PathBuf::from)
+        .filter(|place| place.is_absolute());
     let usual = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
     let free = |place: &PathBuf| {
-        place.canonicalize().is_ok_and(|place| !granted.iter().any(|granted| place.starts_with(granted)))
+        place
+            .canonicalize()
+            .is_ok_and(|place| !granted.iter().any(|granted| place.starts_with(granted)))
     };
     // When every place is granted, the boundary refuses with its own words.
-    named.into_iter().chain(usual).find(free).unwrap_or_else(|| PathBuf::from("/tmp"))
+    named
+        .into_iter()
+        .chain(usual)
+        .find(free)
+        .unwrap_or_else(|| PathBuf::from("/tmp"))
 }
 
 /// A boundary made ready.
@@ -165,20 +185,38 @@ impl PreparedExecution {
         };
         let command = self.boundary.command(program).arguments(arguments.iter().cloned());
         let command = match streams {
-            Streams::Inherit => command.stdin(Stdin::Inherit).stdout(Output::Inherit).stderr(Output::Inherit),
+            Streams::Inherit => command
+                .stdin(Stdin::Inherit)
+                .stdout(Output::Inherit)
+                .stderr(Output::Inherit),
             Streams::Capture { stdin, window } => command
                 .stdin(Stdin::Bytes(stdin))
                 .stdout(Output::Capture(window))
                 .stderr(Output::Capture(window)),
         };
-        let absent: Vec<&PathBuf> = self.boundary.unguarded().iter().filter(|path| path.symlink_metadata().is_err()).collect();
+        let absent: Vec<&PathBuf> = self
+            .boundary
+            .unguarded()
+            .iter()
+            .filter(|path| path.symlink_metadata().is_err())
+            .collect();
         let outcome = self.watched(self.timed(command), cancel)?;
         let enforced = self.boundary.enforced(outcome.layers);
         enforced
             .satisfies(&self.demand)
-            .map_err(|shortfall| Error::TooLittleEnforced { missing: shortfall.to_string() })?;
-        let appeared = absent.into_iter().filter(|path| path.symlink_metadata().is_ok()).cloned().collect();
-        Ok(Executed { outcome, enforced, appeared })
+            .map_err(|shortfall| Error::TooLittleEnforced {
+                missing: shortfall.to_string(),
+            })?;
+        let appeared = absent
+            .into_iter()
+            .filter(|path| path.symlink_metadata().is_ok())
+            .cloned()
+            .collect();
+        Ok(Executed {
+            outcome,
+            enforced,
+            appeared,
+        })
     }
 
     fn timed(&self, command: Command) -> Command {
@@ -197,7 +235,9 @@ impl PreparedExecution {
             Event::Started { .. } | Event::Output { .. } => Flow::Continue,
         });
         outcome.map_err(|error| match coder_boundary::explain(&error) {
-            Some(gap) => Error::TooLittleEnforced { missing: format!("{}: {}", world::chain(&error), gap.layer.fix()) },
+            Some(gap) => Error::TooLittleEnforced {
+                missing: format!("{}: {}", world::chain(&error), gap.layer.fix()),
+            },
             None => Error::Process(error),
         })
     }

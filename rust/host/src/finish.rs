@@ -55,7 +55,13 @@ impl Candidate {
         kept
     }
 
-    fn retain(&mut self, store: &Path, admitted: &Admitted, after: &Snapshot, clock: &Arc<dyn Clock>) -> Result<(), Error> {
+    fn retain(
+        &mut self,
+        store: &Path,
+        admitted: &Admitted,
+        after: &Snapshot,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<(), Error> {
         let retention = Retention::open(store)?;
         self.source_document = Some(keep_document(&retention, &admitted.source)?);
         self.candidate_document = Some(keep_document(&retention, after)?);
@@ -133,7 +139,11 @@ impl Finish {
             return "process_cleanup_unknown";
         }
         let Some(outcome) = &self.outcome else {
-            return if self.stop_requested { "cancelled_before_dispatch" } else { "cancelled_or_host_refusal" };
+            return if self.stop_requested {
+                "cancelled_before_dispatch"
+            } else {
+                "cancelled_or_host_refusal"
+            };
         };
         if self.fault.is_some() {
             return "cancelled_or_host_refusal";
@@ -141,7 +151,9 @@ impl Finish {
         match &outcome.ending {
             Ending::Finished => "model_finished",
             Ending::Asked { ask: Ask::Approval } => "asked_approval",
-            Ending::Asked { ask: Ask::Question | Ask::None } => "asked_question",
+            Ending::Asked {
+                ask: Ask::Question | Ask::None,
+            } => "asked_question",
             Ending::NoCapacity { .. } => "no_capacity",
             Ending::Stopped | Ending::HostFault(_) => "cancelled_or_host_refusal",
             Ending::BadReplies(_) | Ending::Idle | Ending::Stuck(_) | Ending::StepLimit | Ending::TimeLimit => {
@@ -151,7 +163,11 @@ impl Finish {
     }
 
     fn is_completed(&self) -> bool {
-        self.fault.is_none() && self.outcome.as_ref().is_some_and(|outcome| outcome.ending.is_completed())
+        self.fault.is_none()
+            && self
+                .outcome
+                .as_ref()
+                .is_some_and(|outcome| outcome.ending.is_completed())
     }
 
     /// The ending in one sentence.
@@ -190,7 +206,10 @@ impl Finish {
             candidate_snapshot: self.candidate.snapshot,
             artifact_file: artifacts.map(|kept| kept.file_name.clone()),
             artifact_digest: artifacts.map(|kept| kept.digest),
-            output_incomplete: self.fault.is_some() || !retained || !faults.is_empty() || !self.candidate.faults.is_empty(),
+            output_incomplete: self.fault.is_some()
+                || !retained
+                || !faults.is_empty()
+                || !self.candidate.faults.is_empty(),
             cost_status,
             cost_microusd,
             engine_microusd: None,
@@ -234,7 +253,12 @@ fn cost(cost: Option<Cost>) -> (CostStatus, Option<u64>) {
 /// The result of a run whose trace could not be made; nothing was run.
 pub(crate) fn without_trace(error: &coder_trace::Error, elapsed: Duration) -> RunResult {
     RunResult {
-        ending: if error.is_disk_full() { "disk_full" } else { "cancelled_or_host_refusal" }.to_owned(),
+        ending: if error.is_disk_full() {
+            "disk_full"
+        } else {
+            "cancelled_or_host_refusal"
+        }
+        .to_owned(),
         exit_code: Some(1),
         stop_requested: false,
         group_clear: true,

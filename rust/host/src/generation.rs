@@ -28,7 +28,11 @@ pub(crate) fn build_client(
             let script = Script::read(script, Some(script_digest))?;
             Ok(Box::new(Scripted::new(script, configuration.model.clone())))
         }
-        Generation::Openai { endpoint, api, credential_env } => {
+        Generation::Openai {
+            endpoint,
+            api,
+            credential_env,
+        } => {
             let mut config = OpenAiConfig::new(Endpoint::parse(endpoint)?, configuration.model.clone());
             config.protocol = match api {
                 Api::ChatCompletions => Protocol::ChatCompletions,
@@ -40,7 +44,10 @@ pub(crate) fn build_client(
                 Effort::High => coder_models::Effort::High,
                 Effort::Xhigh => coder_models::Effort::Xhigh,
             });
-            config.key = credential_env.as_deref().map(|name| read_key(name, environment)).transpose()?;
+            config.key = credential_env
+                .as_deref()
+                .map(|name| read_key(name, environment))
+                .transpose()?;
             Ok(Box::new(OpenAi::new(config, Arc::clone(clock))?))
         }
     }
@@ -48,8 +55,11 @@ pub(crate) fn build_client(
 
 fn read_key(name: &str, environment: &Environment<'_>) -> Result<Secret, Error> {
     let unavailable = |reason: String| Error::ProviderUnavailable { reason };
-    let value = environment(name)
-        .ok_or_else(|| unavailable(format!("the environment variable `{name}` that the grant names is not set")))?;
+    let value = environment(name).ok_or_else(|| {
+        unavailable(format!(
+            "the environment variable `{name}` that the grant names is not set"
+        ))
+    })?;
     match value.to_str() {
         Some(key) if !key.trim().is_empty() => Ok(Secret::new(key)),
         Some(_) => Err(unavailable(format!("the environment variable `{name}` is empty"))),
@@ -75,7 +85,7 @@ impl Generate for Recording<'_> {
             "prompt_digest": Digest::of(request.prompt.as_bytes()),
             "prompt_bytes": request.prompt.len(),
         });
-        let intent = match recorder.intend("", EffectKind::Generation, arguments) {
+        let intent = match recorder.intend("The model is asked.", EffectKind::Generation, arguments) {
             Ok(intent) => intent,
             Err(fault) => return faulted(fault, None),
         };
@@ -89,7 +99,7 @@ impl Generate for Recording<'_> {
             "attempts": generated.attempts,
             "failure": generated.reply.as_ref().err(),
         });
-        match recorder.conclude(Step::new(Source::System, ""), intent, &result) {
+        match recorder.conclude(Step::new(Source::System, "The generation ended."), intent, &result) {
             Ok(()) => {}
             Err(fault) => return faulted(fault, Some(generated)),
         }
@@ -128,7 +138,12 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     pub(crate) fn new(recorder: Recorder) -> Self {
-        Self { recorder, open: None, frame: None, last: None }
+        Self {
+            recorder,
+            open: None,
+            frame: None,
+            last: None,
+        }
     }
 
     /// The body split around the prompt's JSON text, where it stands in it exactly once.
@@ -155,9 +170,10 @@ impl Keeper {
             Some((effect, same_before, same_after)) if *same_before == before && *same_after == after => {
                 (json!({ "around_prompt_of": effect, "prompt": prompt }), None)
             }
-            Some(_) | None => {
-                (json!({ "before_prompt": before, "after_prompt": after, "prompt": prompt }), Some((before, after)))
-            }
+            Some(_) | None => (
+                json!({ "before_prompt": before, "after_prompt": after, "prompt": prompt }),
+                Some((before, after)),
+            ),
         }
     }
 }
@@ -179,7 +195,7 @@ impl Attempts for Keeper {
             AttemptKind::OpenaiRequest => EffectKind::OpenaiRequest,
             AttemptKind::ScriptedRequest => EffectKind::ScriptedRequest,
         };
-        let intent = self.recorder.intend("", kind, arguments)?;
+        let intent = self.recorder.intend("A request is sent.", kind, arguments)?;
         self.last = Some(intent.sequence());
         if let Some((before, after)) = new_frame {
             self.frame = Some((intent.sequence(), before, after));

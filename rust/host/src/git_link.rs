@@ -16,7 +16,9 @@ const POINTER_BYTES: u64 = 4096 + 16;
 /// [`Error::File`] when a pointer that is there cannot be read.
 pub(crate) fn view(workspace: &Path) -> Result<Option<GitView>, Error> {
     let link = workspace.join(".git");
-    let Ok(status) = link.symlink_metadata() else { return Ok(None) };
+    let Ok(status) = link.symlink_metadata() else {
+        return Ok(None);
+    };
     if status.is_dir() {
         return Ok(is_repository(&link).then_some(GitView::Checkout { git_dir: link }));
     }
@@ -30,7 +32,10 @@ fn linked(workspace: &Path, link: &Path) -> Option<GitView> {
     let pointer = pointer(link)?;
     let named = pointer.strip_prefix("gitdir: ")?;
     let admin = workspace.join(named).canonicalize().ok()?;
-    let common = admin.join(self::pointer(&admin.join("commondir"))?).canonicalize().ok()?;
+    let common = admin
+        .join(self::pointer(&admin.join("commondir"))?)
+        .canonicalize()
+        .ok()?;
     let back = self::pointer(&admin.join("gitdir"))?;
     let backed = admin.join(back).parent()?.canonicalize().ok()? == workspace;
     let placed = admin.parent()? == common.join("worktrees");
@@ -64,6 +69,10 @@ fn pointer(path: &Path) -> Option<String> {
         return None;
     }
     let mut text = String::new();
-    std::fs::File::open(path).ok()?.take(POINTER_BYTES).read_to_string(&mut text).ok()?;
+    std::fs::File::open(path)
+        .ok()?
+        .take(POINTER_BYTES)
+        .read_to_string(&mut text)
+        .ok()?;
     Some(text.lines().next()?.to_owned())
 }

@@ -104,19 +104,32 @@ impl Grant {
     /// not know (as when a newer program wrote it), [`Error::GrantField`] for a field outside its bounds.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let written: GrantText = json::parse_as(bytes, json::Limit::COMMAND).map_err(|source| {
-            if source.is_shape() { Error::GrantShape { source } } else { Error::GrantText { source } }
+            if source.is_shape() {
+                Error::GrantShape { source }
+            } else {
+                Error::GrantText { source }
+            }
         })?;
-        let text = String::from_utf8(bytes.to_vec())
-            .map_err(|error| Error::GrantText { source: json::Error::NotUtf8 { offset: error.utf8_error().valid_up_to() } })?;
+        let text = String::from_utf8(bytes.to_vec()).map_err(|error| Error::GrantText {
+            source: json::Error::NotUtf8 {
+                offset: error.utf8_error().valid_up_to(),
+            },
+        })?;
         Self::check(written, text)
     }
 
     fn check(written: GrantText, text: String) -> Result<Self, Error> {
         if written.schema != SCHEMA {
-            return Err(Error::UnsupportedSchema { what: "grant", expected: SCHEMA });
+            return Err(Error::UnsupportedSchema {
+                what: "grant",
+                expected: SCHEMA,
+            });
         }
         if written.expected_revision == 0 {
-            return Err(field("expected_revision", "a revision begins at 1; read it with `coder task show`"));
+            return Err(field(
+                "expected_revision",
+                "a revision begins at 1; read it with `coder task show`",
+            ));
         }
         within("stream_bytes", written.stream_bytes, STREAM_BYTES)?;
         within("memory_bytes", written.memory_bytes, MEMORY_BYTES)?;
@@ -128,7 +141,10 @@ impl Grant {
             return Err(field("arguments", "an argument holds a NUL byte"));
         }
         if written.requirements.is_some() {
-            return Err(field("requirements", "this version admits only grants without requirements (null)"));
+            return Err(field(
+                "requirements",
+                "this version admits only grants without requirements (null)",
+            ));
         }
         let work = match written.adapter_configuration {
             None => {
@@ -138,7 +154,10 @@ impl Grant {
             }
             Some(configuration) => {
                 if !written.arguments.is_empty() {
-                    return Err(field("arguments", "a repository run takes none; the host supplies each script"));
+                    return Err(field(
+                        "arguments",
+                        "a repository run takes none; the host supplies each script",
+                    ));
                 }
                 // `wall_seconds` of such a grant is a limit of an earlier version: read, and without effect.
                 Work::Repository(Box::new(configuration.check()?))
@@ -153,7 +172,11 @@ impl Grant {
             expected_source_snapshot: written.expected_source_snapshot,
             program,
             arguments: written.arguments,
-            workspace_access: if written.write_workspace { WorkspaceAccess::Write } else { WorkspaceAccess::Read },
+            workspace_access: if written.write_workspace {
+                WorkspaceAccess::Write
+            } else {
+                WorkspaceAccess::Read
+            },
             stream_bytes: written.stream_bytes,
             memory_bytes: written.memory_bytes,
             work,
@@ -187,7 +210,10 @@ pub struct NewGrant<'a> {
 /// # Errors
 /// As [`Grant::parse`]; [`Error::GrantField`] when the program's path is not UTF-8.
 pub fn write(new: &NewGrant<'_>) -> Result<Grant, Error> {
-    let program = new.program.to_str().ok_or_else(|| field("program", "the path is not UTF-8"))?;
+    let program = new
+        .program
+        .to_str()
+        .ok_or_else(|| field("program", "the path is not UTF-8"))?;
     let written = GrantText {
         schema: SCHEMA.to_owned(),
         task_id: new.task_id.clone(),
@@ -203,33 +229,47 @@ pub fn write(new: &NewGrant<'_>) -> Result<Grant, Error> {
         requirements: None,
         adapter_configuration: Some(new.configuration.to_text()),
     };
-    let text = serde_json::to_string_pretty(&written)
-        .map_err(|error| Error::GrantShape { source: json::Error::Shape { reason: error.to_string() } })?;
+    let text = serde_json::to_string_pretty(&written).map_err(|error| Error::GrantShape {
+        source: json::Error::Shape {
+            reason: error.to_string(),
+        },
+    })?;
     Grant::parse(text.as_bytes())
 }
 
 pub(crate) fn field(name: &'static str, reason: impl Into<String>) -> Error {
-    Error::GrantField { field: name, reason: reason.into() }
+    Error::GrantField {
+        field: name,
+        reason: reason.into(),
+    }
 }
 
 fn within(name: &'static str, value: u64, bounds: std::ops::RangeInclusive<u64>) -> Result<(), Error> {
     if bounds.contains(&value) {
         Ok(())
     } else {
-        Err(field(name, format!("{value} is outside {} to {}", bounds.start(), bounds.end())))
+        Err(field(
+            name,
+            format!("{value} is outside {} to {}", bounds.start(), bounds.end()),
+        ))
     }
 }
 
 /// An absolute path of at most 4096 bytes without NUL, `.` or `..`.
 pub(crate) fn absolute_path(name: &'static str, text: &str) -> Result<PathBuf, Error> {
     let path = Path::new(text);
-    let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    let plain = path
+        .components()
+        .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     // `components` drops inner `.`, so those are looked for in the text.
     let dotted = text.split('/').any(|part| part == "." || part == "..");
     if path.is_absolute() && plain && !dotted && text.len() <= PATH_BYTES && !text.contains('\0') {
         Ok(path.to_owned())
     } else {
-        Err(field(name, "an absolute path of at most 4096 bytes without `.` or `..` is needed"))
+        Err(field(
+            name,
+            "an absolute path of at most 4096 bytes without `.` or `..` is needed",
+        ))
     }
 }
 

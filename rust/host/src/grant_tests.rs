@@ -47,7 +47,10 @@ fn read(grant: &Value) -> Result<Grant, Error> {
 fn the_template_is_a_grant_and_keeps_its_exact_bytes() {
     let text = serde_json::to_string_pretty(&template()).unwrap();
     let grant = Grant::parse(text.as_bytes()).unwrap();
-    assert_eq!((grant.digest, grant.text.as_str()), (Digest::of(text.as_bytes()), text.as_str()));
+    assert_eq!(
+        (grant.digest, grant.text.as_str()),
+        (Digest::of(text.as_bytes()), text.as_str())
+    );
     assert_eq!(grant.workspace_access, WorkspaceAccess::Write);
     assert!(matches!(grant.work, Work::Repository(_)));
 }
@@ -110,7 +113,10 @@ fn a_field_outside_its_bounds_refuses(#[case] pointer: &str, #[case] value: Valu
 fn what_is_not_bounded_strict_json_is_told_apart_from_an_unknown_shape() {
     let twice = template().to_string().replacen('{', "{\"schema\":\"x\",", 1);
     assert_eq!(Grant::parse(twice.as_bytes()).unwrap_err().code(), "grant_text");
-    let deep = with("/requirements", serde_json::from_str(&format!("{}1{}", "[".repeat(64), "]".repeat(64))).unwrap());
+    let deep = with(
+        "/requirements",
+        serde_json::from_str(&format!("{}1{}", "[".repeat(64), "]".repeat(64))).unwrap(),
+    );
     assert_eq!(read(&deep).unwrap_err().code(), "grant_text");
     let large = with("/arguments", json!(["x".repeat(65 * 1024)]));
     assert_eq!(read(&large).unwrap_err().code(), "grant_text");
@@ -126,7 +132,9 @@ fn a_bounded_command_needs_a_wall_limit() {
 
 #[test]
 fn a_written_grant_reads_back_to_what_was_written() {
-    let Work::Repository(configuration) = read(&template()).unwrap().work else { panic!("a repository grant") };
+    let Work::Repository(configuration) = read(&template()).unwrap().work else {
+        panic!("a repository grant")
+    };
     let task_id = TaskId::new("task-1").unwrap();
     let new = NewGrant {
         task_id: &task_id,
@@ -140,5 +148,8 @@ fn a_written_grant_reads_back_to_what_was_written() {
     };
     let grant = write(&new).unwrap();
     assert_eq!(grant.work, Work::Repository(configuration));
-    assert_eq!((grant.expected_revision, grant.workspace_access), (3, WorkspaceAccess::Read));
+    assert_eq!(
+        (grant.expected_revision, grant.workspace_access),
+        (3, WorkspaceAccess::Read)
+    );
 }

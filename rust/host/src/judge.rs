@@ -19,7 +19,11 @@ pub(crate) fn unavailable_reason(environment: &Environment<'_>) -> Unavailable {
     let variable = environment("TYPESAFE_API_KEY").is_some_and(|key| !key.is_empty());
     let home = environment("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let file = home.is_some_and(|home| home.join(".openagents/jev.json").is_file());
-    if variable || file { Unavailable::NoClient } else { Unavailable::NoKey }
+    if variable || file {
+        Unavailable::NoClient
+    } else {
+        Unavailable::NoKey
+    }
 }
 
 impl Unavailable {

@@ -80,7 +80,9 @@ impl Launch<'_> {
         let git = Git::find()?;
         let repository = containing(&git, self.repository)?;
         let unseen = repository.uncommitted(&git)?;
-        let base = repository.head.commit().cloned().ok_or_else(|| Error::NoCommit { path: repository.top.clone() })?;
+        let base = repository.head.commit().cloned().ok_or_else(|| Error::NoCommit {
+            path: repository.top.clone(),
+        })?;
         let store = Store::open(self.store, Arc::clone(&self.clock))?;
         let task_id = task_id(self.clock.now(), self.entropy)?;
         let worktrees = Worktrees::open(git.clone(), &store.path().join("worktrees"))?;
@@ -102,7 +104,9 @@ impl Launch<'_> {
         };
         let after = Repository::identify(&git, &worktree.repository.top)?;
         Ok(Launched {
-            changes: view::candidate(&store, &task).map(|manifest| manifest.changes).unwrap_or_default(),
+            changes: view::candidate(&store, &task)
+                .map(|manifest| manifest.changes)
+                .unwrap_or_default(),
             reply: view::last_reply(&store, &task),
             left: after.uncommitted(&git)?,
             head: after.head.commit().cloned(),
@@ -125,8 +129,15 @@ impl Launch<'_> {
         let command = self.submit_command(task_id, worktree)?;
         let receipt = store.command(command.as_bytes())?;
         let task = store.show(task_id)?;
-        watcher(&Progress::Prepared { task: task_id, worktree: &worktree.repository.top });
-        let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
+        watcher(&Progress::Prepared {
+            task: task_id,
+            worktree: &worktree.repository.top,
+        });
+        let shell = if Path::new("/bin/bash").exists() {
+            "/bin/bash"
+        } else {
+            "/bin/sh"
+        };
         let grant = grant::write(&NewGrant {
             task_id,
             intent_digest: task.intent_digest,
@@ -188,7 +199,10 @@ fn make_parent(directory: &Path) -> Result<(), Error> {
     let parent = directory.parent().unwrap_or(directory);
     let mut builder = std::fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(parent).map_err(Error::file("create", parent))
+    builder
+        .recursive(true)
+        .create(parent)
+        .map_err(Error::file("create", parent))
 }
 
 /// `run-20261130-121500-0f3a9c1b`: sorts by time, and two started in one second differ.
@@ -202,7 +216,11 @@ fn task_id(now: Timestamp, entropy: [u8; 4]) -> Result<TaskId, Error> {
 
 /// The first line of the prompt that says something, cut at a character.
 fn title(prompt: &str) -> String {
-    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("untitled");
+    let line = prompt
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or("untitled");
     let plain: String = line.chars().filter(|character| !character.is_control()).collect();
     if plain.len() <= TITLE_BYTES {
         return plain;
@@ -224,5 +242,7 @@ fn keep_grant(store: &Path, task_id: &TaskId, grant: &Grant) -> Result<(), Error
         .mode(0o600)
         .open(&path)
         .map_err(Error::file("create", &path))?;
-    file.write_all(grant.text.as_bytes()).and_then(|()| file.sync_all()).map_err(Error::file("write", &path))
+    file.write_all(grant.text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(Error::file("write", &path))
 }

@@ -29,7 +29,11 @@ pub(crate) struct Fault {
 
 impl Recorder {
     pub(crate) fn new(writer: Writer) -> Self {
-        Self(Rc::new(RefCell::new(State { writer, fault: None, begun: Instant::now() })))
+        Self(Rc::new(RefCell::new(State {
+            writer,
+            fault: None,
+            begun: Instant::now(),
+        })))
     }
 
     /// Seconds since the recorder was made.
@@ -44,7 +48,10 @@ impl Recorder {
     /// Marks the run as one that must not go on, with the reason; the first one stays.
     pub(crate) fn declare_fault(&self, reason: impl Into<String>) -> HostFault {
         let mut state = self.0.borrow_mut();
-        let fault = state.fault.get_or_insert_with(|| Fault { reason: reason.into(), disk_full: false });
+        let fault = state.fault.get_or_insert_with(|| Fault {
+            reason: reason.into(),
+            disk_full: false,
+        });
         HostFault(fault.reason.clone())
     }
 
@@ -55,7 +62,10 @@ impl Recorder {
         }
         act(&mut state.writer).map_err(|error| {
             let reason = format!("evidence could not be retained: {error}");
-            state.fault = Some(Fault { reason: reason.clone(), disk_full: error.is_disk_full() });
+            state.fault = Some(Fault {
+                reason: reason.clone(),
+                disk_full: error.is_disk_full(),
+            });
             HostFault(reason)
         })
     }
@@ -67,7 +77,11 @@ impl Recorder {
 
     /// Appends a System step with one extension.
     pub(crate) fn note(&self, message: &str, extension: &str, content: &impl Serialize) -> Result<(), HostFault> {
-        self.guarded(|writer| writer.append(&Step::new(Source::System, message).with_extension(extension, content)?).map(drop))
+        self.guarded(|writer| {
+            writer
+                .append(&Step::new(Source::System, message).with_extension(extension, content)?)
+                .map(drop)
+        })
     }
 
     /// Retains the intent of an effect; the act may begin when this returns.
@@ -77,7 +91,12 @@ impl Recorder {
 
     /// Retains what came of an effect.
     pub(crate) fn conclude(&self, step: Step, intent: Intent, result: &Value) -> Result<(), HostFault> {
-        self.guarded(|writer| writer.conclude(step, intent, result).map(drop).map_err(|unconcluded| unconcluded.error))
+        self.guarded(|writer| {
+            writer
+                .conclude(step, intent, result)
+                .map(drop)
+                .map_err(|unconcluded| unconcluded.error)
+        })
     }
 
     /// Gives the writer back once every other clone is gone.

@@ -61,12 +61,23 @@ pub fn run_repository<'a>(run: RepositoryRun<'a>, watcher: &'a mut Watcher<'a>) 
     };
     let (admitted, client) = asked.admit()?;
     let record = admitted.record()?;
-    let event = coder_journal::Event::Admitted { admission: Box::new(record) };
+    let event = coder_journal::Event::Admitted {
+        admission: Box::new(record),
+    };
     let task = admitted.owner.record(&event, Some(admitted.grant.expected_revision))?;
     let watch = Watch::new(watcher);
     let enforcing = admitted.confined.boundary.planned().to_string();
     watch.tell(&Progress::Admitted { enforcing: &enforcing });
-    Turn { admitted, task, clock: run.clock, cancel: run.cancel, environment: run.environment, watch, begun: Instant::now() }.run(client)
+    Turn {
+        admitted,
+        task,
+        clock: run.clock,
+        cancel: run.cancel,
+        environment: run.environment,
+        watch,
+        begun: Instant::now(),
+    }
+    .run(client)
 }
 
 struct Turn<'a> {
@@ -89,7 +100,11 @@ struct Looped {
 impl Looped {
     /// Nothing was run.
     fn nothing() -> Self {
-        Self { outcome: None, group_clear: true, proof: None }
+        Self {
+            outcome: None,
+            group_clear: true,
+            proof: None,
+        }
     }
 }
 
@@ -133,13 +148,18 @@ impl<'a> Turn<'a> {
         });
         let mut step = Step::new(Source::System, "Admitted.");
         step.extensions.insert("admission".to_owned(), admission);
-        step.extensions.insert("controller".to_owned(), admitted.controller.clone());
+        step.extensions
+            .insert("controller".to_owned(), admitted.controller.clone());
         if let Some(toolchains) = &admitted.confined.toolchains {
             step.extensions.insert("toolchains".to_owned(), json!(toolchains));
         }
         recorder.append(&step)?;
         let reason = judge::unavailable_reason(self.environment);
-        recorder.note(reason.note(), "decision_unavailable", &json!({ "reason": reason.word() }))
+        recorder.note(
+            reason.note(),
+            "decision_unavailable",
+            &json!({ "reason": reason.word() }),
+        )
     }
 
     /// The source is looked at again and must be as admitted; then the epoch's intent goes into the journal. False when a
@@ -156,7 +176,10 @@ impl<'a> Turn<'a> {
             return Ok(false);
         }
         let effect_id = format!("{}:{}:command", self.task.task_id, self.task.turn());
-        match admitted.owner.record(&coder_journal::Event::EffectIntent { effect_id }, None) {
+        match admitted
+            .owner
+            .record(&coder_journal::Event::EffectIntent { effect_id }, None)
+        {
             Ok(_) => Ok(true),
             // A cancellation that came first makes the intent an invalid transition: that is a stop and no fault.
             Err(_) if admitted.owner.cancellation_requested().unwrap_or(false) => Ok(false),
@@ -205,7 +228,10 @@ impl<'a> Turn<'a> {
             cancel: self.cancel.clone(),
             watch: self.watch.clone(),
         };
-        let mut observe = Observer { recorder: recorder.clone(), watch: self.watch.clone() };
+        let mut observe = Observer {
+            recorder: recorder.clone(),
+            watch: self.watch.clone(),
+        };
         let mut judge = judge::unavailable_reason(self.environment);
         let task = coder_agent::Task {
             prompt: self.task.prompt(),
@@ -233,17 +259,32 @@ impl<'a> Turn<'a> {
 
     /// Observes and keeps the candidate, writes the disposition, seals, records the result.
     fn finish(self, recorder: Recorder, looped: Looped) -> Result<Task, Error> {
-        let Self { admitted, task, clock, cancel, watch, begun, .. } = self;
+        let Self {
+            admitted,
+            task,
+            clock,
+            cancel,
+            watch,
+            begun,
+            ..
+        } = self;
         let store = admitted.owner.store().path().to_owned();
         let candidate = Candidate::keep(&store, &admitted, &clock);
         if let Err(error) = admitted.cache.save(&crate::admission::cache_path(&store)) {
             // Only the next run's speed is lost; it is said in the trace and changes nothing.
-            let _ = recorder.note("", "snapshot_cache", &json!({ "not_saved": error.to_string() }));
+            let _ = recorder.note(
+                "The cache of file digests was not saved.",
+                "snapshot_cache",
+                &json!({ "not_saved": error.to_string() }),
+            );
         }
         let stopped = cancel.reason();
         let requested = admitted.owner.cancellation_requested().unwrap_or(false);
         let Some((writer, fault)) = recorder.finish() else {
-            return Err(Error::Absent { task: task.task_id, what: "writer of its own trace" });
+            return Err(Error::Absent {
+                task: task.task_id,
+                what: "writer of its own trace",
+            });
         };
         let finish = Finish {
             outcome: looped.outcome,
@@ -254,9 +295,13 @@ impl<'a> Turn<'a> {
             candidate,
             elapsed: begun.elapsed(),
         };
-        watch.tell(&Progress::Ended { summary: &finish.summary() });
+        watch.tell(&Progress::Ended {
+            summary: &finish.summary(),
+        });
         let result = finish.seal(writer);
-        let event = coder_journal::Event::Result { result: Box::new(result) };
+        let event = coder_journal::Event::Result {
+            result: Box::new(result),
+        };
         let finished = admitted.owner.record(&event, None);
         // The scratch goes with the boundary, and its parent after it.
         drop(admitted.confined);
@@ -267,7 +312,9 @@ impl<'a> Turn<'a> {
     /// The trace could not even be made: the result says so, since an admitted task must not stay open.
     fn without_trace(self, error: &coder_trace::Error) -> Result<Task, Error> {
         let result = finish::without_trace(error, self.begun.elapsed());
-        let event = coder_journal::Event::Result { result: Box::new(result) };
+        let event = coder_journal::Event::Result {
+            result: Box::new(result),
+        };
         Ok(self.admitted.owner.record(&event, None)?)
     }
 }
@@ -294,7 +341,8 @@ struct Observer<'a> {
 impl Observe for Observer<'_> {
     fn event(&mut self, event: &Event) -> Result<(), HostFault> {
         let seconds = self.recorder.seconds();
-        self.recorder.note("", "microcoder", &json!({ "seconds": seconds, "event": event }))?;
+        self.recorder
+            .note("", "microcoder", &json!({ "seconds": seconds, "event": event }))?;
         if let Event::Generated { step, generated, .. } = event {
             let action = generated.action.as_ref();
             self.watch.tell(&Progress::Answered {

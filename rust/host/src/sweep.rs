@@ -15,7 +15,11 @@ const FOLDER: &str = "scratch";
 /// The parent for the scratch of a run of `task`, made if it is missing.
 pub(crate) fn scratch_parent(store: &Path, task: &TaskId) -> Result<PathBuf, Error> {
     let parent = store.join(FOLDER).join(task.as_str());
-    DirBuilder::new().recursive(true).mode(0o700).create(&parent).map_err(Error::file("create", &parent))?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&parent)
+        .map_err(Error::file("create", &parent))?;
     Ok(parent)
 }
 
@@ -28,7 +32,9 @@ pub(crate) fn scratch_done(store: &Path, task: &TaskId) {
 
 /// Removes the scratch of every task whose owner is gone. Best effort: what cannot be removed stays for the next time.
 pub(crate) fn scratch(store: &Store) {
-    let Ok(parents) = std::fs::read_dir(store.path().join(FOLDER)) else { return };
+    let Ok(parents) = std::fs::read_dir(store.path().join(FOLDER)) else {
+        return;
+    };
     for parent in parents.filter_map(io::Result::ok) {
         let task = parent.file_name().to_str().and_then(|name| TaskId::new(name).ok());
         let Some(task) = task else { continue };
@@ -36,7 +42,9 @@ pub(crate) fn scratch(store: &Store) {
         if !matches!(store.liveness(&task), Ok(Liveness::Free)) {
             continue;
         }
-        let Ok(directories) = std::fs::read_dir(parent.path()) else { continue };
+        let Ok(directories) = std::fs::read_dir(parent.path()) else {
+            continue;
+        };
         for directory in directories.filter_map(io::Result::ok) {
             let _ = Scratch::remove_leftover(&directory.path());
         }

@@ -74,10 +74,17 @@ pub struct Verification {
 /// Only what keeps the store from being read at all; every finding about the task is in the verification.
 pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     let faults = store.verify(task)?;
-    let mut findings = Findings { turn: None, checks: Vec::new() };
-    findings.compare("journal", faults.is_empty(), || serde_json::to_string(&faults).unwrap_or_default());
+    let mut findings = Findings {
+        turn: None,
+        checks: Vec::new(),
+    };
+    findings.compare("journal", faults.is_empty(), || {
+        serde_json::to_string(&faults).unwrap_or_default()
+    });
     let task = store.show(task)?;
-    findings.compare("intent_digest", task.intent.digest() == task.intent_digest, || "the intent is not the one digested".into());
+    findings.compare("intent_digest", task.intent.digest() == task.intent_digest, || {
+        "the intent is not the one digested".into()
+    });
     let runs = task.earlier.iter().chain(task.run.as_deref());
     for (index, run) in runs.enumerate() {
         findings.turn = Some(index + 1);
@@ -102,7 +109,10 @@ pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
 
 fn describe(check: &Check) -> String {
     let turn = check.turn.map_or(String::new(), |turn| format!(" of turn {turn}"));
-    let detail = check.detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
+    let detail = check
+        .detail
+        .as_ref()
+        .map_or(String::new(), |detail| format!(": {detail}"));
     format!("{}{turn} does not hold{detail}", check.name)
 }
 
@@ -124,8 +134,17 @@ struct Findings {
 
 impl Findings {
     fn compare(&mut self, name: &'static str, holds: bool, detail: impl FnOnce() -> String) {
-        let (finding, detail) = if holds { (Finding::Holds, None) } else { (Finding::Fails, Some(detail())) };
-        self.checks.push(Check { turn: self.turn, name, finding, detail });
+        let (finding, detail) = if holds {
+            (Finding::Holds, None)
+        } else {
+            (Finding::Fails, Some(detail()))
+        };
+        self.checks.push(Check {
+            turn: self.turn,
+            name,
+            finding,
+            detail,
+        });
     }
 
     fn outcome(&mut self, name: &'static str, outcome: Result<(), String>) {
@@ -134,15 +153,22 @@ impl Findings {
     }
 
     fn absent(&mut self, name: &'static str, detail: impl Into<String>) {
-        self.checks.push(Check { turn: self.turn, name, finding: Finding::Absent, detail: Some(detail.into()) });
+        self.checks.push(Check {
+            turn: self.turn,
+            name,
+            finding: Finding::Absent,
+            detail: Some(detail.into()),
+        });
     }
 }
 
 fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
     let admission = &run.admission;
-    findings.compare("grant_digest", Digest::of(admission.grant_request.as_bytes()) == admission.grant_digest, || {
-        "the grant's text is not the one digested".into()
-    });
+    findings.compare(
+        "grant_digest",
+        Digest::of(admission.grant_request.as_bytes()) == admission.grant_digest,
+        || "the grant's text is not the one digested".into(),
+    );
     let result = run.result.as_ref();
     let expectation = Expectation {
         digest: result.and_then(|result| result.trace_digest),
@@ -154,7 +180,13 @@ fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
     let path = store.join(&admission.trace_file);
     let examined = examine(Some(&path), expectation);
     let reader = examined.reader.and_then(Result::ok);
-    trace_state(examined.state, reader.as_ref(), result.is_some(), result.is_some_and(|result| result.trace_digest.is_some()), findings);
+    trace_state(
+        examined.state,
+        reader.as_ref(),
+        result.is_some(),
+        result.is_some_and(|result| result.trace_digest.is_some()),
+        findings,
+    );
     let Some(reader) = reader else { return };
     if reader.index().opening().is_none() {
         return;
@@ -164,7 +196,10 @@ fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
         Err(reason) => return findings.outcome("effects", Err(reason)),
     };
     findings.outcome("trace_admission", admission_step(&effects.admission, task, run));
-    findings.outcome("effects", effects.paired(result.is_some_and(|result| !result.output_incomplete)));
+    findings.outcome(
+        "effects",
+        effects.paired(result.is_some_and(|result| !result.output_incomplete)),
+    );
     findings.outcome("requests", effects.requests_rebuild());
     match (&effects.candidate, result) {
         (Some(candidate), Some(result)) => kept::verify(store, admission, result, candidate, findings),
@@ -209,14 +244,21 @@ fn only_torn(reader: Option<&Reader>) -> bool {
 }
 
 fn word(state: EvidenceState) -> String {
-    serde_json::to_value(state).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(state)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 /// The trace's own account of the admission must be the journal's.
 fn admission_step(step: &Option<Value>, task: &Task, run: &Run) -> Result<(), String> {
     let Some(step) = step else {
         // Killed between the journal's record and the trace's second step.
-        return if run.result.is_none() { Ok(()) } else { Err("the trace has no admission step".to_owned()) };
+        return if run.result.is_none() {
+            Ok(())
+        } else {
+            Err("the trace has no admission step".to_owned())
+        };
     };
     let admission = &run.admission;
     let expected = [

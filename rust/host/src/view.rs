@@ -4,7 +4,9 @@
 use crate::Error;
 use coder_digest::BytePath;
 use coder_journal::{CostStatus, Run, Store, Task};
-use coder_trace::{Cursor, EvidencePage, Expectation, PageSize, Reader, Retention as Retained, Step, Subject, VIEW_SCHEMA};
+use coder_trace::{
+    Cursor, EvidencePage, Expectation, PageSize, Reader, Retention as Retained, Step, Subject, VIEW_SCHEMA,
+};
 use coder_workspace::{Manifest, Retention, manifest};
 use serde::Serialize;
 use serde_json::Value;
@@ -36,7 +38,11 @@ fn expectation(run: &Run) -> Expectation {
     match &run.result {
         Some(result) => Expectation {
             digest: result.trace_digest,
-            retention: if result.output_incomplete { Retained::Incomplete } else { Retained::Complete },
+            retention: if result.output_incomplete {
+                Retained::Incomplete
+            } else {
+                Retained::Complete
+            },
         },
         None => Expectation::default(),
     }
@@ -46,13 +52,22 @@ fn expectation(run: &Run) -> Expectation {
 ///
 /// # Errors
 /// The journal's; `command_conflict` for a cursor of another view.
-pub fn view(store: &Store, task: &coder_digest::TaskId, cursor: Option<&Cursor>, size: PageSize) -> Result<View, Error> {
+pub fn view(
+    store: &Store,
+    task: &coder_digest::TaskId,
+    cursor: Option<&Cursor>,
+    size: PageSize,
+) -> Result<View, Error> {
     let task = store.show(task)?;
     let evidence = match &task.run {
         None => coder_trace::not_started(),
         Some(run) => {
             let file = &run.admission.trace_file;
-            let subject = Subject { task: &task.task_id, intent: task.intent_digest, trace_file: file };
+            let subject = Subject {
+                task: &task.task_id,
+                intent: task.intent_digest,
+                trace_file: file,
+            };
             coder_trace::view_page(subject, &store.path().join(file), cursor, size, expectation(run))?
         }
     };
@@ -62,7 +77,10 @@ pub fn view(store: &Store, task: &coder_digest::TaskId, cursor: Option<&Cursor>,
         Err(error) => (None, Some(error.message())),
     };
     let result = task.run.as_ref().and_then(|run| run.result.as_ref());
-    let artifact_faults = artifacts.iter().flat_map(|manifest| &manifest.entries).filter_map(|entry| entry.reason.clone());
+    let artifact_faults = artifacts
+        .iter()
+        .flat_map(|manifest| &manifest.entries)
+        .filter_map(|entry| entry.reason.clone());
     Ok(View {
         schema: VIEW_SCHEMA,
         evidence,
@@ -71,7 +89,9 @@ pub fn view(store: &Store, task: &coder_digest::TaskId, cursor: Option<&Cursor>,
         artifact_error,
         verification: task.checks.as_str(),
         integration: "not_attempted",
-        cost_usd: result.and_then(|result| result.cost_microusd).map(|micro| micro as f64 / 1e6),
+        cost_usd: result
+            .and_then(|result| result.cost_microusd)
+            .map(|micro| micro as f64 / 1e6),
         cost_status: result.map_or(CostStatus::Unknown, |result| result.cost_status),
         task,
     })
@@ -82,7 +102,11 @@ pub fn view(store: &Store, task: &coder_digest::TaskId, cursor: Option<&Cursor>,
 /// # Errors
 /// [`Error::Absent`] before there is one; the workspace's own when it is damaged.
 pub fn candidate(store: &Store, task: &Task) -> Result<Manifest, Error> {
-    let digest = task.run.as_ref().and_then(|run| run.result.as_ref()).and_then(|result| result.artifact_digest);
+    let digest = task
+        .run
+        .as_ref()
+        .and_then(|run| run.result.as_ref())
+        .and_then(|result| result.artifact_digest);
     let digest = digest.ok_or_else(|| absent(task, "kept candidate"))?;
     Ok(manifest(&Retention::open(store.path())?, &digest)?)
 }
@@ -126,7 +150,10 @@ pub fn export_atif(store: &Store, task: &coder_digest::TaskId, output: impl std:
 /// What the model said to the user last, as the disposition has it.
 pub(crate) fn last_reply(store: &Store, task: &Task) -> Option<String> {
     let disposition = disposition(store, task).ok()?;
-    let reply = disposition.extensions.get("adapter_summary")?.pointer("/outcome/reply")?;
+    let reply = disposition
+        .extensions
+        .get("adapter_summary")?
+        .pointer("/outcome/reply")?;
     reply.as_str().map(str::to_owned)
 }
 
@@ -134,7 +161,8 @@ pub(crate) fn last_reply(store: &Store, task: &Task) -> Option<String> {
 fn disposition(store: &Store, task: &Task) -> Result<Step, Error> {
     let reader = open_trace(store, task)?;
     let last = reader.page(reader.index().steps(), PageSize::default())?.pop();
-    last.map(|recorded| recorded.step).ok_or_else(|| absent(task, "disposition"))
+    last.map(|recorded| recorded.step)
+        .ok_or_else(|| absent(task, "disposition"))
 }
 
 fn open_trace(store: &Store, task: &Task) -> Result<Reader, Error> {
@@ -143,5 +171,8 @@ fn open_trace(store: &Store, task: &Task) -> Result<Reader, Error> {
 }
 
 fn absent(task: &Task, what: &'static str) -> Error {
-    Error::Absent { task: task.task_id.clone(), what }
+    Error::Absent {
+        task: task.task_id.clone(),
+        what,
+    }
 }

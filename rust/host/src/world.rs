@@ -58,18 +58,28 @@ impl Env for World<'_, '_> {
     }
 
     fn run(&mut self, script: &str) -> Ran {
-        let intent = match self.recorder.intend("", EffectKind::Command, json!({ "script": script })) {
+        let intent = match self
+            .recorder
+            .intend("A command begins.", EffectKind::Command, json!({ "script": script }))
+        {
             Ok(intent) => intent,
             Err(fault) => return not_run(None, Some(fault)),
         };
         self.watch.tell(&Progress::Command { script });
         let ran = self.command(script, intent);
-        self.watch.tell(&Progress::CommandEnded { end: ran.end, seconds: ran.seconds });
+        self.watch.tell(&Progress::CommandEnded {
+            end: ran.end,
+            seconds: ran.seconds,
+        });
         ran
     }
 
     fn view(&mut self, path: &str) -> Viewed {
-        let intent = match self.recorder.intend("", EffectKind::Read, json!({ "path": path, "limit": VIEW_BYTES })) {
+        let intent = match self.recorder.intend(
+            "A read begins.",
+            EffectKind::Read,
+            json!({ "path": path, "limit": VIEW_BYTES }),
+        ) {
             Ok(intent) => intent,
             Err(fault) => return Viewed::Fault(fault),
         };
@@ -78,7 +88,10 @@ impl Env for World<'_, '_> {
             Err(error) => return Viewed::Fault(self.recorder.declare_fault(error.to_string())),
         };
         let result = read_result(&observation);
-        if let Err(fault) = self.recorder.conclude(Step::new(Source::System, ""), intent, &result) {
+        if let Err(fault) = self
+            .recorder
+            .conclude(Step::new(Source::System, "The read ended."), intent, &result)
+        {
             return Viewed::Fault(fault);
         }
         match observation {
@@ -88,16 +101,20 @@ impl Env for World<'_, '_> {
             }
             Observation::Absent => Viewed::Absent,
             Observation::Refused(refusal) => Viewed::Refused(refusal.to_string()),
-            Observation::ReadError { reason, .. } => {
-                Viewed::Fault(self.recorder.declare_fault(format!("reading `{path}` failed half way: {reason}")))
-            }
+            Observation::ReadError { reason, .. } => Viewed::Fault(
+                self.recorder
+                    .declare_fault(format!("reading `{path}` failed half way: {reason}")),
+            ),
         }
     }
 }
 
 impl World<'_, '_> {
     fn command(&mut self, script: &str, intent: Intent) -> Ran {
-        let window = Window { head: HEAD_BYTES, tail: self.stream_bytes };
+        let window = Window {
+            head: HEAD_BYTES,
+            tail: self.stream_bytes,
+        };
         let command = self
             .boundary
             .command(&self.shell)
@@ -111,14 +128,25 @@ impl World<'_, '_> {
         let outcome = coder_process::run(&command, &self.cancel, &mut |event| match event {
             Event::Started { command, .. } => {
                 let pid = u32::try_from(command.0).unwrap_or_default();
-                let record = ProcessRecord { effect: pieces.effect, pid };
-                flow(recorder.note("", "process", &record))
+                let record = ProcessRecord {
+                    effect: pieces.effect,
+                    pid,
+                };
+                flow(recorder.note("The command runs.", "process", &record))
             }
-            Event::Output { stream: stream @ Stream::Stdout, offset, bytes } => {
+            Event::Output {
+                stream: stream @ Stream::Stdout,
+                offset,
+                bytes,
+            } => {
                 watch.tell(&Progress::Output { stream, bytes });
                 flow(pieces.take(&recorder, offset, bytes))
             }
-            Event::Output { stream: stream @ Stream::Stderr, bytes, .. } => {
+            Event::Output {
+                stream: stream @ Stream::Stderr,
+                bytes,
+                ..
+            } => {
                 watch.tell(&Progress::Output { stream, bytes });
                 Flow::Continue
             }
@@ -144,13 +172,17 @@ impl World<'_, '_> {
             Tree::Clear(proof) => self.proof = Some(proof),
             Tree::Unknown => {
                 self.cleanup_unknown = true;
-                self.recorder.declare_fault("the command's processes were not proved gone");
+                self.recorder
+                    .declare_fault("the command's processes were not proved gone");
             }
         }
         if let Err(shortfall) = enforced.satisfies(&self.demand) {
-            self.recorder.declare_fault(format!("the boundary enforced less than the grant asks: {shortfall}"));
+            self.recorder
+                .declare_fault(format!("the boundary enforced less than the grant asks: {shortfall}"));
         }
-        let fault = retained.err().or_else(|| self.recorder.fault().map(|fault| HostFault(fault.reason)));
+        let fault = retained
+            .err()
+            .or_else(|| self.recorder.fault().map(|fault| HostFault(fault.reason)));
         Ran {
             end,
             stdout: captured(&outcome.stdout),
@@ -174,13 +206,22 @@ impl World<'_, '_> {
             return not_run(None, Some(fault));
         }
         if cancelled {
-            return Ran { end: RanEnd::Stopped, ..not_run(None, None) };
+            return Ran {
+                end: RanEnd::Stopped,
+                ..not_run(None, None)
+            };
         }
         if let coder_process::Error::ArgumentsTooLarge { .. } = error {
             return not_run(Some("the script is too long for one command".to_owned()), None);
         }
         // Whatever else kept the shell from starting will keep the next one from starting too.
-        not_run(None, Some(self.recorder.declare_fault(format!("the command could not be started: {reason}"))))
+        not_run(
+            None,
+            Some(
+                self.recorder
+                    .declare_fault(format!("the command could not be started: {reason}")),
+            ),
+        )
     }
 }
 
@@ -194,7 +235,12 @@ struct Pieces {
 
 impl Pieces {
     fn new(effect: u64) -> Self {
-        Self { effect, offset: 0, pending: Vec::new(), since: Instant::now() }
+        Self {
+            effect,
+            offset: 0,
+            pending: Vec::new(),
+            since: Instant::now(),
+        }
     }
 
     fn take(&mut self, recorder: &Recorder, offset: u64, bytes: &[u8]) -> Result<(), HostFault> {
@@ -220,7 +266,7 @@ impl Pieces {
             bytes: Bytes(std::mem::take(&mut self.pending)),
             gaps: Vec::new(),
         };
-        recorder.note("", "stream", &record)
+        recorder.note("Output.", "stream", &record)
     }
 }
 
@@ -232,7 +278,14 @@ fn flow(retained: Result<(), HostFault>) -> Flow {
 }
 
 fn not_run(note: Option<String>, fault: Option<HostFault>) -> Ran {
-    Ran { end: RanEnd::NotStarted, stdout: Captured::default(), stderr: Captured::default(), seconds: 0.0, note, fault }
+    Ran {
+        end: RanEnd::NotStarted,
+        stdout: Captured::default(),
+        stderr: Captured::default(),
+        seconds: 0.0,
+        note,
+        fault,
+    }
 }
 
 fn call(intent: &Intent, script: &str, output: String, outcome: &str, elapsed: Duration) -> Call {
@@ -256,7 +309,8 @@ fn judged(outcome: &Outcome) -> (RanEnd, Option<String>) {
         Ending::DeadlineExceeded { .. } => (RanEnd::TimedOut, None),
         Ending::Cancelled { .. } | Ending::Stopped { .. } => (RanEnd::Stopped, None),
         Ending::OutputLimit { death } => {
-            let note = format!("the host ended this command: it printed more than {STDOUT_STOP} bytes to standard output");
+            let note =
+                format!("the host ended this command: it printed more than {STDOUT_STOP} bytes to standard output");
             let end = match death {
                 Death::Exited(status) if status != 0 => RanEnd::Exited(status),
                 Death::Signalled(signal) => RanEnd::Signalled(signal),
@@ -314,9 +368,17 @@ fn command_result(outcome: &Outcome, enforced: &Enforced) -> Value {
     let (ending, exit, death) = ending_word(&outcome.ending);
     let (group_clear, proof) = tree_json(outcome.tree);
     let tail = |captured: &coder_process::Captured| {
-        if captured.tail.is_empty() { Bytes(captured.head.clone()) } else { Bytes(captured.tail.clone()) }
+        if captured.tail.is_empty() {
+            Bytes(captured.head.clone())
+        } else {
+            Bytes(captured.tail.clone())
+        }
     };
-    let tail_offset = if outcome.stdout.tail.is_empty() { 0 } else { outcome.stdout.tail_offset };
+    let tail_offset = if outcome.stdout.tail.is_empty() {
+        0
+    } else {
+        outcome.stdout.tail_offset
+    };
     json!({
         "ending": ending,
         "exit": exit,
@@ -371,7 +433,11 @@ fn read_result(observation: &Observation) -> Value {
         }),
         Observation::Absent => json!({ "observation": "absent" }),
         Observation::Refused(refusal) => json!({ "observation": "refused", "reason": refusal.to_string() }),
-        Observation::ReadError { partial, digest, reason } => json!({
+        Observation::ReadError {
+            partial,
+            digest,
+            reason,
+        } => json!({
             "observation": "read_error", "reason": reason, "bytes": partial.len(), "digest": digest,
             "content": Bytes(partial.clone()), "observation_complete": false,
         }),
@@ -393,5 +459,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 /// The digest a program is admitted under.
 pub(crate) fn program_digest(path: &Path) -> Result<Digest, crate::Error> {
     let file = std::fs::File::open(path).map_err(crate::Error::file("open", path))?;
-    Digest::of_reader(file).map(|(digest, _)| digest).map_err(crate::Error::file("read", path))
+    Digest::of_reader(file)
+        .map(|(digest, _)| digest)
+        .map_err(crate::Error::file("read", path))
 }

@@ -29,11 +29,7 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
         access: access(arguments.access),
         memory_bytes: arguments.memory,
         timeout: arguments.timeout,
-        variables: arguments
-            .env
-            .iter()
-            .map(|pair| variable(pair))
-            .collect::<Result<_, _>>()?,
+        variables: arguments.env.iter().map(variable).collect::<Result<_, _>>()?,
         sealed: existing_store(),
         ..Execution::new(&here)
     };

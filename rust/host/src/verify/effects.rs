@@ -16,7 +16,12 @@ pub(super) struct Effects {
 
 /// Reads every step once, a page at a time.
 pub(super) fn read(reader: &Reader) -> Result<Effects, String> {
-    let mut effects = Effects { admission: None, candidate: None, intents: Vec::new(), results: Vec::new() };
+    let mut effects = Effects {
+        admission: None,
+        candidate: None,
+        intents: Vec::new(),
+        results: Vec::new(),
+    };
     let size = PageSize::default();
     let mut first = 1;
     loop {
@@ -42,7 +47,10 @@ impl Effects {
         let mut open: BTreeMap<u64, &EffectKind> = BTreeMap::new();
         for (expected, intent) in (1..).zip(&self.intents) {
             if intent.sequence != expected {
-                return Err(format!("effect {} stands where effect {expected} belongs", intent.sequence));
+                return Err(format!(
+                    "effect {} stands where effect {expected} belongs",
+                    intent.sequence
+                ));
             }
             if json::digest(&intent.arguments) != intent.arguments_digest {
                 return Err(format!("the arguments of effect {expected} are not those digested"));
@@ -52,7 +60,10 @@ impl Effects {
         let mut answered = BTreeSet::new();
         for result in &self.results {
             if open.get(&result.sequence) != Some(&&result.kind) {
-                return Err(format!("the result of effect {} answers no intent of its kind", result.sequence));
+                return Err(format!(
+                    "the result of effect {} answers no intent of its kind",
+                    result.sequence
+                ));
             }
             if !answered.insert(result.sequence) {
                 return Err(format!("effect {} has two results", result.sequence));
@@ -71,15 +82,20 @@ impl Effects {
         for intent in self.intents.iter().filter(|intent| is_request(&intent.kind)) {
             let wrong = |what: &str| format!("the request of effect {} {what}", intent.sequence);
             let body = intent.arguments.get("body").ok_or_else(|| wrong("has no body"))?;
-            let expected: Digest = field(&intent.arguments, "body_digest").and_then(|text| text.parse().ok())
+            let expected: Digest = field(&intent.arguments, "body_digest")
+                .and_then(|text| text.parse().ok())
                 .ok_or_else(|| wrong("has no body digest"))?;
             let text = match body.get("whole").and_then(Value::as_str) {
                 Some(whole) => whole.to_owned(),
                 None => {
                     let frame = match (field(body, "before_prompt"), field(body, "after_prompt")) {
                         (Some(before), Some(after)) => (before.to_owned(), after.to_owned()),
-                        _ => body.get("around_prompt_of").and_then(Value::as_u64).and_then(|effect| frames.get(&effect))
-                            .cloned().ok_or_else(|| wrong("has no frame"))?,
+                        _ => body
+                            .get("around_prompt_of")
+                            .and_then(Value::as_u64)
+                            .and_then(|effect| frames.get(&effect))
+                            .cloned()
+                            .ok_or_else(|| wrong("has no frame"))?,
                     };
                     let prompt = prompt(body, &prompts).ok_or_else(|| wrong("continues a prompt that is not there"))?;
                     let text = format!("{}{}{}", frame.0, Value::from(prompt.as_str()), frame.1);
