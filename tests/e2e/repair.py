@@ -88,6 +88,12 @@ class World:
             "CARGO_HOME": os.environ.get("CARGO_HOME", str(home / ".cargo")),
             "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(home / ".rustup")),
             KEY_VARIABLE: KEY,
+            # Who takes a candidate commits it.
+            **{
+                f"GIT_{role}_{part}": f"person@{role}.invalid"
+                for role in ("AUTHOR", "COMMITTER")
+                for part in ("NAME", "EMAIL")
+            },
         }
 
     def call(self, *arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -185,20 +191,37 @@ def served(project: Project, wire: str, world: World) -> Iterator[str]:
     check(told["served"] == told["turns"], f"all {told['turns']} turns are asked for, not {told['served']}")
 
 
+def scripted(project: Project, world: World, checkout: Path, script: Path) -> subprocess.CompletedProcess[str]:
+    """The process of a run with a recorded conversation."""
+    return world.microcoder(
+        *("run", project.prompt, "--repo", checkout, "--store", world.store, "--access", project.access, "--json"),
+        *("--provider", "scripted", "--script", script),
+    )
+
+
 def repair(project: Project, provider: str, world: World, checkout: Path) -> dict[str, Any]:
     """Runs the agent; what it printed, as JSON."""
-    arguments = ["run", project.prompt, "--repo", checkout, "--store", world.store, "--access", project.access]
-    arguments += ["--json"]
-    with contextlib.ExitStack() as stack:
-        if provider == "scripted":
-            arguments += ["--provider", "scripted", "--script", project.conversation]
-        else:
-            endpoint = stack.enter_context(served(project, provider, world))
-            api = {"chat": "chat-completions", "responses": "responses"}[provider]
-            arguments += ["--provider", "openai", "--model", MODEL, "--endpoint", endpoint, "--api", api]
-            arguments += ["--credential-env", KEY_VARIABLE]
-        done = world.microcoder(*arguments)
-        check(done.returncode == 0, f"the run exits with {done.returncode}", *last(done))
+    if provider == "scripted":
+        done = scripted(project, world, checkout, project.conversation)
+    else:
+        api = {"chat": "chat-completions", "responses": "responses"}[provider]
+        with served(project, provider, world) as endpoint:
+            done = world.microcoder(
+                *(
+                    "run",
+                    project.prompt,
+                    "--repo",
+                    checkout,
+                    "--store",
+                    world.store,
+                    "--access",
+                    project.access,
+                    "--json",
+                ),
+                *("--provider", "openai", "--model", MODEL, "--endpoint", endpoint, "--api", api),
+                *("--credential-env", KEY_VARIABLE),
+            )
+    check(done.returncode == 0, f"the run exits with {done.returncode}", *last(done))
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
@@ -219,7 +242,8 @@ def is_repaired(project: Project, provider: str, world: World) -> None:
 
     after = (tree(checkout, skip=[".git"]), own_state(world, checkout))
     check(after == before, "the person's checkout is as it was", before[1], after[1])
-    task, candidate = result["task"], Path(result["candidate"]["worktree"])
+    check(result["ending"] == "model_finished", f"the run ends as {result['ending']}")
+    task, candidate = result["task"]["task_id"], Path(result["worktree"])
     changed = world.git(candidate, "status", "--porcelain", "--untracked-files=all").splitlines()
     check(sorted(line[3:] for line in changed) == project.changed, "the candidate changes what it should", changed)
 
@@ -230,6 +254,46 @@ def is_repaired(project: Project, provider: str, world: World) -> None:
     check(KEY not in json.dumps(result), "the output does not hold the key")
     check(list(world.temporary.iterdir()) == [], "nothing is left in the temporary folder", *world.temporary.iterdir())
     check(list(world.home.iterdir()) == [], "nothing is left in the home folder", *world.home.iterdir())
+
+
+def is_taken(project: Project, world: World) -> None:
+    """The printed command brings the candidate into the person's checkout, and the judge accepts what is there."""
+    checkout = project.clone(world)
+    result = repair(project, "scripted", world, checkout)
+    world.succeed("bash", "-c", result["take"])
+    check(world.git(checkout, "status", "--porcelain") == "", "the checkout is clean")
+    changed = world.git(checkout, "diff", "--name-only", project.revision).splitlines()
+    check(sorted(changed) == project.changed, "the checkout has the change", changed)
+    done = project.judged(world, checkout)
+    check(done.returncode == 0, "the judge accepts the checkout", *last(done))
+
+
+def an_unfit_conversation_is_no_repair(project: Project, world: World) -> None:
+    """A turn whose expectation does not hold is never played, so the candidate never gets its change."""
+    conversation = json.loads(project.conversation.read_text(encoding="utf-8"))
+    conversation["turns"][1]["expect"].append({"new_text_contains": "what no command printed"})
+    script = world.root / "unfit.json"
+    script.write_text(json.dumps(conversation), encoding="utf-8")
+    done = scripted(project, world, project.clone(world), script)
+    check(done.returncode == 1, f"the run exits with {done.returncode}", *last(done))
+    result = json.loads(done.stdout)
+    check(result["ending"] != "model_finished", f"the run ends as {result['ending']}")
+    check(result["changes"] == [], "nothing is changed", result["changes"])
+
+
+def an_altered_record_is_found(project: Project, world: World) -> None:
+    """One changed byte of the trace, and the evidence no longer verifies."""
+    result = repair(project, "scripted", world, project.clone(world))
+    (trace,) = world.store.glob("*.jsonl")
+    held = bytearray(trace.read_bytes())
+    place = held.index(b"Ran 7")
+    held[place] ^= 1
+    trace.chmod(0o600)
+    trace.write_bytes(held)
+    task = result["task"]["task_id"]
+    done = world.call(world.programs / "coder", "task", "verify", task, "--store", world.store)
+    check(done.returncode == 1, f"the verification exits with {done.returncode}", *last(done))
+    check(json.loads(done.stdout)["verdict"] == "mismatch", "the verdict is a mismatch", *last(done))
 
 
 def own_state(world: World, checkout: Path) -> dict[str, Any]:
@@ -305,8 +369,12 @@ def tests_of(options: argparse.Namespace) -> dict[str, Test]:
             continue
         project = Project(options, folder.name)
         tests[f"{folder.name}::the_original_fails"] = partial(the_original_fails, project)
+        tests[f"{folder.name}::is_taken"] = partial(is_taken, project)
         for provider in PROVIDERS:
             tests[f"{folder.name}::is_repaired_by_{provider}"] = partial(is_repaired, project, provider)
+        if project.access == "boundary":
+            for test in (an_unfit_conversation_is_no_repair, an_altered_record_is_found):
+                tests[f"{folder.name}::{test.__name__}"] = partial(test, project)
     return tests
 
 
