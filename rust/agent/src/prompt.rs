@@ -117,9 +117,11 @@ impl Prompt {
         })
     }
 
-    /// Adds a finished step.
-    pub(crate) fn end(&mut self, step: &Step) {
+    /// Adds a finished step; the answer is its section, as it now stands at the end of the log.
+    pub(crate) fn end(&mut self, step: &Step) -> &str {
+        let start = self.text.len();
         step.push_section(&mut self.text);
+        self.text.get(start..).unwrap_or_default()
     }
 
     fn restart(&mut self) {

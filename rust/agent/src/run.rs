@@ -335,11 +335,9 @@ impl Run<'_, '_> {
     }
 
     fn finish_step(&mut self, step: Step) {
-        self.prompt.end(&step);
-        let mut deed = String::new();
-        step.push_section(&mut deed);
+        let section = self.prompt.end(&step);
         self.actions
-            .push(&deed, ACTIONS_HEAD_CHARACTERS, ACTIONS_TAIL_CHARACTERS);
+            .push(section, ACTIONS_HEAD_CHARACTERS, ACTIONS_TAIL_CHARACTERS);
         self.steps.push(step);
     }
 

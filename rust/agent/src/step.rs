@@ -42,14 +42,14 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Appends the whole section.
+    /// Appends the whole section: what a prompt shows of it, and what a judge is shown.
     pub(crate) fn push_section(&self, text: &mut String) {
         let _ = writeln!(text, "# Step {}\n", self.number);
         self.push_deed(text);
     }
 
-    /// Appends what was done, without a heading: also what a judge is shown.
-    pub(crate) fn push_deed(&self, text: &mut String) {
+    /// Appends what was done.
+    fn push_deed(&self, text: &mut String) {
         let (reply, rationale, commands) = match &self.deed {
             Deed::NoAction(instead) => {
                 let _ = writeln!(text, "No action: {instead}.\n");
