@@ -63,7 +63,7 @@ class Rules(unittest.TestCase):
 
     def test_words(self):
         self.assertEqual(self.breaches(rules.words, {"a.md": "todo lists, hacking\n", "b.json": "TO" "DO"}), [])
-        for text in ("// TO" "DO: x", "FIX" "ME", "to" "do!()", "/wo" "rk/main/x", "/ro" "ot/.cargo/bin"):
+        for text in ("// TO" "DO: x", "FIX" "ME", "to" "do!()", "/wo" "rk/main/x"):
             self.assertEqual(len(self.breaches(rules.words, {"a.rs": text})), 1, text)
 
 
