@@ -1,6 +1,7 @@
 //! Names that travel into file names and SQL: command, task and adapter identifiers, and model names.
-//! Grammar of facts 1.1: 1 to 128 bytes, first an ASCII letter or digit, then letters, digits, `.`, `_`, `-`; a model
-//! name may also hold `/`. Nothing here decides whether the named thing exists.
+//! Grammar of facts 1.1: 1 to 128 bytes, first an ASCII letter or digit, then letters, digits, `.`, `_`, `-`. A model name
+//! may also hold `/`, and `:` and `@`, which local and hosted servers put before a tag or a version. Nothing here decides
+//! whether the named thing exists.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -13,20 +14,20 @@ pub struct IdentifierError {
     extra: &'static str,
 }
 
-fn check(text: &str, slash: bool) -> Result<(), IdentifierError> {
+fn check(text: &str, model: bool) -> Result<(), IdentifierError> {
     let bytes = text.as_bytes();
-    let rest = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte) || (slash && *byte == b'/');
+    let rest = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte) || (model && b"/:@".contains(byte));
     if (1..=128).contains(&bytes.len()) && bytes[0].is_ascii_alphanumeric() && bytes.iter().all(rest) {
         Ok(())
     } else {
         Err(IdentifierError {
-            extra: if slash { " /" } else { "" },
+            extra: if model { " / : @" } else { "" },
         })
     }
 }
 
 macro_rules! identifier {
-    ($(#[$doc:meta])* $name:ident, $slash:expr) => {
+    ($(#[$doc:meta])* $name:ident, $model:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
         #[serde(transparent)]
@@ -39,7 +40,7 @@ macro_rules! identifier {
             /// [`IdentifierError`] outside the grammar.
             pub fn new(text: impl Into<String>) -> Result<Self, IdentifierError> {
                 let text = text.into();
-                check(&text, $slash)?;
+                check(&text, $model)?;
                 Ok(Self(text))
             }
 

@@ -30,9 +30,11 @@ fn length_is_bounded_at_128() {
 }
 
 #[test]
-fn only_a_model_name_holds_a_slash() {
+fn only_a_model_name_holds_what_servers_put_before_a_tag() {
     assert!(Identifier::new("meta/llama").is_err());
-    assert!(ModelName::new("meta/llama").is_ok());
+    for name in ["meta/llama", "llama3.2:3b", "claude-opus-5-5@20260701"] {
+        assert!(Identifier::new(name).is_err() && ModelName::new(name).is_ok(), "{name}");
+    }
     assert!(ModelName::new("/llama").is_err());
 }
 
