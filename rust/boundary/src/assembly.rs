@@ -3,15 +3,14 @@
 
 use crate::machine::{self, Appearance};
 use crate::paths::{Granted, Kind, Presence};
+use crate::points::{Places, Points};
 use crate::policy::{Mode, Network};
 use crate::rights::{Right, Rights};
 use crate::scratch::Entry;
 use crate::step::{EMPTY_FILE, Step};
 use crate::system::Recursive;
 use crate::{Error, Scratch};
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -31,35 +30,6 @@ const LINKS: [(&str, &str); 7] = [
     ("/etc/mtab", "/proc/self/mounts"),
     ("/var/run", "/run"),
 ];
-
-/// The places inside that are private to the boundary.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Places {
-    pub(crate) home: PathBuf,
-    pub(crate) temporary: PathBuf,
-}
-
-impl Places {
-    /// The usual names, unless a granted tree is or holds one of them: nothing of ours may appear in the user's tree.
-    pub(crate) fn beside(grants: &[Granted]) -> Self {
-        let free = |usual: &str, other: &str| {
-            let taken = grants.iter().any(|granted| Path::new(usual).starts_with(&granted.path));
-            PathBuf::from(if taken { other } else { usual })
-        };
-        Self {
-            home: free("/home/agent", "/run/agent/home"),
-            temporary: free("/tmp", "/run/agent/tmp"),
-        }
-    }
-
-    /// Where in the scratch a path lies that is inside one of the places.
-    pub(crate) fn on_host(&self, path: &Path, scratch: &Scratch) -> Option<PathBuf> {
-        let places = [(&self.temporary, scratch.temporary()), (&self.home, scratch.home())];
-        places
-            .into_iter()
-            .find_map(|(place, on_host)| path.strip_prefix(place).ok().map(|rest| on_host.join(rest)))
-    }
-}
 
 /// One act and its words.
 #[derive(Debug)]
@@ -115,7 +85,7 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
             .any(|sealed| part.path.starts_with(sealed) || source.starts_with(sealed))
     });
 
-    let mut builder = Builder::new(grants, places);
+    let mut builder = Points::new(grants, places);
     for directory in ["/dev/pts", "/dev/shm", "/etc", "/proc", "/run"] {
         builder.directory(Path::new(directory));
     }
@@ -334,105 +304,6 @@ impl Acts {
     }
 }
 
-/// Works out which mount points must be made, and where.
-struct Builder<'a> {
-    grants: &'a [Granted],
-    places: &'a Places,
-    entries: BTreeMap<PathBuf, Entry>,
-    /// Small filesystems inside the private places, each with the mount points it holds.
-    islands: BTreeMap<PathBuf, BTreeSet<(PathBuf, Kind)>>,
-    visible: Vec<PathBuf>,
-}
-
-impl<'a> Builder<'a> {
-    fn new(grants: &'a [Granted], places: &'a Places) -> Self {
-        Self {
-            grants,
-            places,
-            entries: BTreeMap::new(),
-            islands: BTreeMap::new(),
-            visible: Vec::new(),
-        }
-    }
-
-    fn directory(&mut self, path: &Path) {
-        self.entry(path, Entry::Directory);
-    }
-
-    /// Puts something into the root's own filesystem, and the directories above it. What is there first stays.
-    fn entry(&mut self, path: &Path, entry: Entry) {
-        // A link on the way to a granted path would lead its mount elsewhere.
-        if matches!(entry, Entry::Link(_)) && self.grants.iter().any(|granted| granted.path.starts_with(path)) {
-            return;
-        }
-        for above in path.ancestors().skip(1).filter(|above| *above != Path::new("/")) {
-            self.entries.entry(above.to_path_buf()).or_insert(Entry::Directory);
-        }
-        self.entries.entry(path.to_path_buf()).or_insert(entry);
-    }
-
-    /// Makes sure that there is something to mount a granted path on. Never in a granted tree: what is granted inside
-    /// another granted tree is there already.
-    fn point(&mut self, granted: &Granted, scratch: &Scratch) -> Result<(), Error> {
-        let private = [
-            (&self.places.temporary, scratch.temporary()),
-            (&self.places.home, scratch.home()),
-        ];
-        let private = private.into_iter().find_map(|(place, on_host)| {
-            granted
-                .path
-                .strip_prefix(place)
-                .ok()
-                .map(|rest| (place.clone(), on_host, rest.to_path_buf()))
-        });
-        let in_shown = self.visible.iter().any(|tree| granted.path.starts_with(tree));
-        match private {
-            _ if in_shown => {}
-            Some((place, on_host, rest)) => self.point_in_private(granted.kind, &place, &on_host, &rest)?,
-            None => {
-                let entry = match granted.kind {
-                    Kind::Directory => Entry::Directory,
-                    Kind::File => Entry::File(Vec::new()),
-                };
-                self.entry(&granted.path, entry);
-            }
-        }
-        if granted.kind == Kind::Directory {
-            self.visible.push(granted.path.clone());
-        }
-        Ok(())
-    }
-
-    /// A mount point inside the private /tmp or home, which commands may change: only its first component lies there,
-    /// and being mounted on in every command it can neither be renamed nor replaced.
-    fn point_in_private(&mut self, kind: Kind, place: &Path, on_host: &Path, rest: &Path) -> Result<(), Error> {
-        let mut components = rest.components();
-        let Some(first) = components.next() else { return Ok(()) };
-        let on_host = on_host.join(first);
-        let island = place.join(first);
-        let deeper = components.as_path();
-        if deeper.as_os_str().is_empty() && kind == Kind::File {
-            return fs::write(&on_host, b"").map_err(Error::file("make the mount point", on_host));
-        }
-        fs::create_dir_all(&on_host).map_err(Error::file("make the mount point", on_host))?;
-        if !deeper.as_os_str().is_empty() {
-            let points = self.islands.entry(island.clone()).or_default();
-            let mut above = island;
-            let mut components = deeper.components().peekable();
-            while let Some(component) = components.next() {
-                above.push(component);
-                let kind = if components.peek().is_some() {
-                    Kind::Directory
-                } else {
-                    kind
-                };
-                points.insert((above.clone(), kind));
-            }
-        }
-        Ok(())
-    }
-}
-
 fn absolute(path: &Path) -> Result<CString, Error> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::Nul { value: path.into() })
 }
@@ -446,7 +317,3 @@ fn inside(path: &Path) -> Result<CString, Error> {
         relative
     })
 }
-
-#[cfg(test)]
-#[path = "assembly_tests.rs"]
-mod tests;

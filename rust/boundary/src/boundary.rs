@@ -1,9 +1,10 @@
 //! The checked and prepared boundary, and the commands that run in it.
 
-use crate::assembly::{self, Act, Ingredients, Places};
+use crate::assembly::{self, Act, Ingredients};
 use crate::confinement::Prepared;
 use crate::enforced::{Bound, Enforced};
 use crate::layers::{Layer, LayerSet};
+use crate::points::Places;
 use crate::policy::{Access, Network, Policy, Resources};
 use crate::rights::Rights;
 use crate::step::Step;

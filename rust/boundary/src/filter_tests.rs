@@ -2,6 +2,9 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::sync::LazyLock;
+
+static PROGRAM: LazyLock<BpfProgram> = LazyLock::new(|| program().unwrap());
 
 /// Runs the few instructions the program uses on one call.
 fn answer(program: &[sock_filter], call: u32, architecture: u32, arguments: [u64; 6]) -> u32 {
@@ -46,7 +49,6 @@ const HERE: u32 = 0xc000_00b7;
 
 #[test]
 fn every_call_gets_its_answer_and_no_other() {
-    let program = program().unwrap();
     let by_argument: Vec<i64> = rules()
         .unwrap()
         .into_iter()
@@ -65,7 +67,7 @@ fn every_call_gets_its_answer_and_no_other() {
         } else {
             ALLOW
         };
-        assert_eq!(answer(&program, call, HERE, [0; 6]), expected, "call {call}");
+        assert_eq!(answer(&PROGRAM, call, HERE, [0; 6]), expected, "call {call}");
     }
 }
 
@@ -74,20 +76,20 @@ proptest! {
     fn a_clone_is_refused_exactly_when_it_makes_a_namespace(flags in any::<u64>()) {
         let namespaces = NAMESPACES.iter().any(|flag| flags as u32 & *flag as u32 != 0);
         let expected = if namespaces { ERRNO | libc::EPERM as u32 } else { ALLOW };
-        prop_assert_eq!(answer(&program().unwrap(), libc::SYS_clone as u32, HERE, [flags, 0, 0, 0, 0, 0]), expected);
+        prop_assert_eq!(answer(&PROGRAM, libc::SYS_clone as u32, HERE, [flags, 0, 0, 0, 0, 0]), expected);
     }
 
     #[test]
     fn a_foreign_architecture_is_never_allowed(call in any::<u32>(), architecture in any::<u32>()) {
         prop_assume!(architecture != HERE);
-        let answer = answer(&program().unwrap(), call, architecture, [0; 6]);
+        let answer = answer(&PROGRAM, call, architecture, [0; 6]);
         prop_assert!(answer == KILL || answer & 0xffff_0000 == ERRNO, "{:#x}", answer);
     }
 
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn an_x32_number_is_never_allowed(call in 0x4000_0000_u32..) {
-        prop_assert_eq!(answer(&program().unwrap(), call, HERE, [0; 6]), ERRNO | libc::ENOSYS as u32);
+        prop_assert_eq!(answer(&PROGRAM, call, HERE, [0; 6]), ERRNO | libc::ENOSYS as u32);
     }
 
     #[test]
@@ -96,6 +98,6 @@ proptest! {
         let netlink = family == libc::AF_NETLINK as u64 && protocol != libc::NETLINK_ROUTE as u64;
         let expected = if listed && !netlink { ALLOW } else { ERRNO | libc::EPERM as u32 };
         let arguments = [family | 0xf_0000_0000, 1, protocol, 0, 0, 0];
-        prop_assert_eq!(answer(&program().unwrap(), libc::SYS_socket as u32, HERE, arguments), expected);
+        prop_assert_eq!(answer(&PROGRAM, libc::SYS_socket as u32, HERE, arguments), expected);
     }
 }

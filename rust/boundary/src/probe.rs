@@ -1,8 +1,9 @@
 //! What this kernel offers, layer by layer, found by trying each in a process of its own. Reads no version number and
 //! no setting, since those tell what should work. Nothing of a trial outlives it.
 
+use crate::fork::{self, Forked};
 use crate::layers::Layer;
-use crate::system::{self, Called, Descriptor, Forked, Handled};
+use crate::system::{self, Called, Descriptor, Handled};
 use crate::{Error, filter};
 use landlock::{ABI, Access, AccessFs, Scope};
 use seccompiler::BpfProgram;
@@ -90,20 +91,20 @@ pub fn probe() -> Result<Capabilities, Error> {
             source: io::Error::from_raw_os_error(errno),
         }
     };
-    let (reading, writing) = system::pipe().map_err(failed("make a pipe for the"))?;
-    let child = match system::fork().map_err(failed("make a process for the"))? {
+    let (reading, writing) = fork::pipe().map_err(failed("make a pipe for the"))?;
+    let child = match fork::fork().map_err(failed("make a process for the"))? {
         Forked::Child => {
             trial.run(&writing);
-            system::exit_now()
+            fork::exit_now()
         }
         Forked::Parent(child) => child,
     };
     drop(writing);
     let mut records = Vec::new();
-    while let Ok(Some(record)) = system::read_record(&reading) {
+    while let Ok(Some(record)) = fork::read_record(&reading) {
         records.push(record);
     }
-    system::wait_for(child);
+    fork::wait_for(child);
 
     let findings = Layer::ALL.into_iter().map(|layer| {
         match records.iter().find(|(index, _)| usize::from(*index) == layer as usize) {
@@ -155,22 +156,22 @@ impl Trial {
     fn run(&self, report: &Descriptor) {
         let tell = |layer: Layer, tried: Called<()>| {
             let errno = tried.err().map_or(0, |errno| u8::try_from(errno).unwrap_or(u8::MAX));
-            system::write_record(report, (layer as u8, errno));
+            fork::write_record(report, (layer as u8, errno));
         };
         tell(Layer::UserNamespace, self.user_namespace());
         tell(
             Layer::MountNamespace,
-            system::unshare(libc::CLONE_NEWNS)
+            fork::unshare(libc::CLONE_NEWNS)
                 .and_then(|()| system::mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)),
         );
-        tell(Layer::IpcNamespace, system::unshare(libc::CLONE_NEWIPC));
-        tell(Layer::HostNameNamespace, system::unshare(libc::CLONE_NEWUTS));
-        tell(Layer::NetworkNamespace, system::unshare(libc::CLONE_NEWNET));
+        tell(Layer::IpcNamespace, fork::unshare(libc::CLONE_NEWIPC));
+        tell(Layer::HostNameNamespace, fork::unshare(libc::CLONE_NEWUTS));
+        tell(Layer::NetworkNamespace, fork::unshare(libc::CLONE_NEWNET));
         tell(Layer::Loopback, system::loopback_up());
         // The next child is the first process of the new namespace.
-        match system::unshare(libc::CLONE_NEWPID).and_then(|()| system::fork()) {
+        match fork::unshare(libc::CLONE_NEWPID).and_then(|()| fork::fork()) {
             Err(errno) => tell(Layer::ProcessNamespace, Err(errno)),
-            Ok(Forked::Parent(child)) => system::wait_for(child),
+            Ok(Forked::Parent(child)) => fork::wait_for(child),
             Ok(Forked::Child) => {
                 tell(Layer::ProcessNamespace, Ok(()));
                 tell(Layer::AssembledRoot, assembled_root());
@@ -195,7 +196,7 @@ impl Trial {
     }
 
     fn user_namespace(&self) -> Called<()> {
-        system::unshare(libc::CLONE_NEWUSER)?;
+        fork::unshare(libc::CLONE_NEWUSER)?;
         self.maps
             .iter()
             .try_for_each(|(file, line)| system::write_file(file, line))

@@ -1,6 +1,8 @@
-//! Tests of `assembly`: the places it chooses. What it assembles is tested whole, in the crate's `tests/`.
+//! Tests of `points`: the places it chooses. What is mounted there is tested whole, in the crate's `tests/`.
 
 use super::*;
+use crate::paths::Presence;
+use crate::policy::Mode;
 use rstest::rstest;
 
 #[rstest]
