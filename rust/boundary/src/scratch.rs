@@ -31,6 +31,9 @@ pub(crate) enum Entry {
 /// Where a machine keeps shared memory: a filesystem without a disk.
 const MEMORY: &str = "/dev/shm";
 
+/// The link in the scratch that leads to what it keeps there, for whoever has to clean up after a killed owner.
+const MEMORY_LINK: &str = "memory";
+
 impl Scratch {
     /// Makes one beneath `parent`, which must exist. Choose a place outside every granted tree.
     ///
@@ -44,13 +47,19 @@ impl Scratch {
         })?;
         let directory = private_directory(&parent).map_err(Error::file("create a scratch directory in", &parent))?;
         // Without shared memory, or with none left, the root is made beside the rest.
-        let (root, own) = match private_directory(Path::new(MEMORY)) {
-            Ok(root) => (root, None),
-            Err(_) => (directory.join("root"), Some(("root", 0o755))),
-        };
+        let memory = private_directory(Path::new(MEMORY)).ok();
+        let root = memory.as_ref().unwrap_or(&directory).join("root");
         let scratch = Self { directory, root };
-        for (name, mode) in [("home", 0o700), ("tmp", 0o1777)].into_iter().chain(own) {
-            let path = scratch.directory.join(name);
+        if let Some(memory) = memory {
+            let link = scratch.directory.join(MEMORY_LINK);
+            symlink(memory, &link).map_err(Error::file("create", link))?;
+        }
+        let places = [
+            (scratch.root.clone(), 0o755),
+            (scratch.home(), 0o700),
+            (scratch.temporary(), 0o1777),
+        ];
+        for (path, mode) in places {
             fs::create_dir(&path).map_err(Error::file("create", &path))?;
             fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(Error::file("set the mode of", &path))?;
         }
@@ -93,8 +102,7 @@ impl Scratch {
             };
             made.map_err(Error::file("create", path))?;
         }
-        // Read by whoever the command runs as, which is the owner; the directory above keeps others out.
-        fs::set_permissions(&self.root, Permissions::from_mode(0o755)).map_err(Error::file("open up", &self.root))
+        Ok(())
     }
 
     /// Removes it now and says whether that worked, which dropping cannot.
@@ -102,17 +110,9 @@ impl Scratch {
     /// # Errors
     /// [`Error::File`] with the first thing that could not be removed.
     pub fn remove(self) -> Result<(), Error> {
-        let removed = self.remove_both();
+        let removed = Self::remove_leftover(&self.directory);
         std::mem::forget(self);
         removed
-    }
-
-    fn remove_both(&self) -> Result<(), Error> {
-        if !self.root.starts_with(&self.directory) {
-            // No command can have written here, so the plain way will do.
-            fs::remove_dir_all(&self.root).map_err(Error::file("remove the root", &self.root))?;
-        }
-        remove_tree(&self.directory).map_err(Error::file("remove the scratch", &self.directory))
     }
 
     /// Removes a scratch whose owner was killed before it could; the caller knows that nothing uses it any more.
@@ -120,6 +120,21 @@ impl Scratch {
     /// # Errors
     /// [`Error::File`] with the first thing that could not be removed.
     pub fn remove_leftover(directory: &Path) -> Result<(), Error> {
+        // Commands cannot write beside their home and `/tmp`, so the link is ours.
+        if let Ok(memory) = fs::read_link(directory.join(MEMORY_LINK))
+            && memory.parent() == Some(Path::new(MEMORY))
+        {
+            match fs::remove_dir_all(&memory) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::File {
+                        act: "remove the root",
+                        path: memory,
+                        source: error,
+                    });
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
         remove_tree(directory).map_err(Error::file("remove the scratch", directory))
     }
 }
@@ -127,7 +142,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // Nobody is left to tell; what could not be removed is private to this user.
-        let _ = self.remove_both();
+        let _ = Self::remove_leftover(&self.directory);
     }
 }
 

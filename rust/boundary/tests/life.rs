@@ -3,9 +3,11 @@
 
 mod common;
 
+use coder_boundary::Scratch;
 use coder_process::{Proof, Tree};
 use common::{World, again_as_an_ordinary_user, shell};
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 use std::{fs, thread};
 
@@ -71,6 +73,19 @@ fn the_end_of_the_host_by_kill_is_the_end_of_the_command() {
     // Blocks until the command, which holds the lock for its life, is gone.
     let lock = fs::File::open(world.workspace.join("lock")).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+
+    // What the killed host could not remove, the next one can.
+    let beneath = |directory: &Path| fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let left: Vec<_> = beneath(world.base.path())
+        .filter(|path| path.join("outside").exists())
+        .flat_map(|world| beneath(&world).collect::<Vec<_>>())
+        .filter(|path| path.join("home").exists())
+        .collect();
+    assert_eq!(left.len(), 1);
+    let memory = fs::read_link(left[0].join("memory")).unwrap();
+    assert!(memory.exists());
+    Scratch::remove_leftover(&left[0]).unwrap();
+    assert!(!left[0].exists() && !memory.exists());
 }
 
 #[test]
