@@ -1,11 +1,13 @@
-//! Admission: a grant is compared with the task, the workspace and the machine, in the order of facts 3.7, and only then
-//! becomes [`Admitted`]. Nothing is recorded and nothing runs before the last comparison held.
+//! Admission: a grant is compared with the task, the workspace and the machine, and only then becomes [`Admitted`]. Nothing
+//! is recorded and nothing runs before the last comparison held. Everything that only looks comes before the first thing
+//! that leaves a trace in the store, so that a refusal leaves none; the task is compared again once it is owned.
 
 use crate::configuration::{Access, Configuration};
 use crate::confine::{Confine, Confined, Environment};
 use crate::context::Context;
 use crate::grant::{Grant, Work, WorkspaceAccess};
-use crate::{Error, generation, sweep, world};
+use crate::sweep::{self, ScratchPlace};
+use crate::{Error, generation, world};
 use coder_boundary::{Enforced, Network};
 use coder_digest::{Clock, Digest, Identifier};
 use coder_journal::{Admission, Owner, REPOSITORY, Status, Store, Task};
@@ -58,7 +60,9 @@ impl Asked<'_> {
             ));
         };
         let configuration = configuration.as_ref().clone();
-        let owner = self.store.own(&self.grant.task_id, OWNER_WAIT)?;
+        if configuration.access == Access::Full {
+            return Err(Error::AccessUnavailable);
+        }
         let task = self.store.show(&self.grant.task_id)?;
         self.compare_task(&task, &configuration)?;
 
@@ -107,6 +111,13 @@ impl Asked<'_> {
             ));
         }
 
+        let context = Context::capture(&task, &workspace)?;
+        let controller = controller(self.controller, configuration.expected_controller_digest)?;
+        let client = generation::build_client(&configuration, self.environment, self.clock)?;
+
+        let owner = self.store.own(&task.task_id, OWNER_WAIT)?;
+        // Whoever owned the task until now may have run or changed it; nobody can any more.
+        self.compare_task(&self.store.show(&task.task_id)?, &configuration)?;
         sweep::scratch(self.store);
         let confine = Confine {
             repository: &repository,
@@ -116,7 +127,7 @@ impl Asked<'_> {
             memory_bytes: self.grant.memory_bytes,
             environment: self.environment,
         };
-        let confined = confine.prepare(&sweep::scratch_parent(store, &task.task_id)?)?;
+        let confined = confine.prepare(ScratchPlace::create(store, &task.task_id)?)?;
         let demand = Enforced::least(boundary_access(configuration.access), confined.network);
         confined
             .boundary
@@ -126,9 +137,6 @@ impl Asked<'_> {
                 missing: shortfall.to_string(),
             })?;
         let description = crate::confine::describe(&confine, &shell, confined.network);
-        let context = Context::capture(&task, &workspace)?;
-        let controller = controller(self.controller, configuration.expected_controller_digest)?;
-        let client = generation::build_client(&configuration, self.environment, self.clock)?;
         let admitted = Admitted {
             grant: self.grant,
             configuration,

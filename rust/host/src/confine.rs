@@ -4,6 +4,7 @@
 use crate::Error;
 use crate::configuration::Access;
 use crate::grant::WorkspaceAccess;
+use crate::sweep::ScratchPlace;
 use coder_boundary::toolchains::{self, Described, RealHost, System, Toolchains};
 use coder_boundary::{Boundary, GitView, Mode, Network, Policy, Resources, Scratch, Workspace};
 use coder_digest::display_bytes;
@@ -36,12 +37,14 @@ pub(crate) struct Confined {
     pub(crate) boundary: Boundary,
     pub(crate) toolchains: Option<Toolchains>,
     pub(crate) network: Network,
+    /// After the boundary, whose scratch lies in it: fields go in this order.
+    pub(crate) place: ScratchPlace,
 }
 
 impl Confine<'_> {
-    /// Prepares the boundary; its private scratch is made beneath `scratch_parent`.
-    pub(crate) fn prepare(&self, scratch_parent: &Path) -> Result<Confined, Error> {
-        let scratch = Scratch::create(scratch_parent)?;
+    /// Prepares the boundary; its private scratch is made in `place`.
+    pub(crate) fn prepare(&self, place: ScratchPlace) -> Result<Confined, Error> {
+        let scratch = Scratch::create(place.path())?;
         let mut policy = Policy {
             workspace: Some(Workspace {
                 path: self.repository.top.clone(),
@@ -69,6 +72,7 @@ impl Confine<'_> {
             boundary: Boundary::prepare(policy, scratch)?,
             toolchains,
             network,
+            place,
         })
     }
 }

@@ -68,7 +68,7 @@ impl Candidate {
         let ignored = admitted.repository.ignored_paths(&admitted.git)?;
         let observer = coder_workspace::Observer::new(clock.as_ref()).cache(&admitted.cache);
         let artifacts = coder_workspace::retain(&retention, &admitted.source, after, &ignored, &observer)?;
-        let scratch = Scratch::create(&crate::sweep::scratch_parent(store, &admitted.task.task_id)?)?;
+        let scratch = Scratch::create(admitted.confined.place.path())?;
         let base = admitted.repository.head.commit();
         if let (Some(base), false) = (base, artifacts.manifest.changes.is_empty()) {
             let candidate = coder_workspace::Candidate {

@@ -8,14 +8,13 @@ use crate::confine::Environment;
 use crate::grant::{Grant, NewGrant, WorkspaceAccess};
 use crate::progress::{Progress, Watcher};
 use crate::repository::{RepositoryRun, run_repository};
-use crate::{Error, grant, view};
-use coder_digest::{Clock, TaskId, Timestamp};
+use crate::{Error, generation, grant, view};
+use coder_digest::{Clock, Digest, Identifier, TaskId, Timestamp};
 use coder_journal::{COMMAND_SCHEMA, REPOSITORY, Store, Task};
 use coder_process::Cancel;
 use coder_workspace::{BranchFate, BranchName, Change, CommitId, Git, Repository, Uncommitted, Worktree, Worktrees};
 use serde_json::json;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,8 +82,9 @@ impl Launch<'_> {
         let base = repository.head.commit().cloned().ok_or_else(|| Error::NoCommit {
             path: repository.top.clone(),
         })?;
-        let store = Store::open(self.store, Arc::clone(&self.clock))?;
         let task_id = task_id(self.clock.now(), self.entropy)?;
+        self.check(&task_id, &repository, &base)?;
+        let store = Store::open(self.store, Arc::clone(&self.clock))?;
         let worktrees = Worktrees::open(git.clone(), &store.path().join("worktrees"))?;
         let branch = BranchName::candidate(&task_id)?;
         let directory = worktree_place(store.path()).join(task_id.as_str());
@@ -95,8 +95,10 @@ impl Launch<'_> {
             Ok(task) => task,
             Err(error) => {
                 // Nothing ran there: after admission a run ends in a result and not in an error.
-                if store.show(&task_id).is_ok_and(|task| task.run.is_some()) {
-                    return Err(error);
+                match store.show(&task_id) {
+                    Ok(task) if task.run.is_some() => return Err(error),
+                    Ok(task) => withdraw(&store, &task)?,
+                    Err(_) => {}
                 }
                 worktrees.remove(&directory, BranchFate::Drop)?;
                 return Err(error);
@@ -119,6 +121,34 @@ impl Launch<'_> {
         })
     }
 
+    /// Everything that can be found wrong before anything is made: the command, the grant, the client. The workspace
+    /// stands in for the worktree, and the intent's digest is not known yet; nothing here depends on either.
+    fn check(&self, task_id: &TaskId, repository: &Repository, base: &CommitId) -> Result<(), Error> {
+        let command = self.submit_command(task_id, &repository.top, base)?;
+        coder_journal::Command::parse(command.as_bytes())?;
+        self.grant(task_id, Digest::of(command.as_bytes()), 1)?;
+        generation::build_client(self.configuration, self.environment, &self.clock)?;
+        Ok(())
+    }
+
+    fn grant(&self, task_id: &TaskId, intent_digest: Digest, expected_revision: u64) -> Result<Grant, Error> {
+        let shell = if Path::new("/bin/bash").exists() {
+            "/bin/bash"
+        } else {
+            "/bin/sh"
+        };
+        grant::write(&NewGrant {
+            task_id,
+            intent_digest,
+            expected_revision,
+            expected_source_snapshot: None,
+            program: Path::new(shell),
+            workspace_access: WorkspaceAccess::Write,
+            memory_bytes: self.memory_bytes,
+            configuration: self.configuration,
+        })
+    }
+
     fn submit_and_run<'w>(
         &self,
         store: &Store,
@@ -126,28 +156,14 @@ impl Launch<'_> {
         worktree: &Worktree,
         watcher: &'w mut Watcher<'w>,
     ) -> Result<Task, Error> {
-        let command = self.submit_command(task_id, worktree)?;
+        let command = self.submit_command(task_id, &worktree.repository.top, &worktree.base)?;
         let receipt = store.command(command.as_bytes())?;
         let task = store.show(task_id)?;
         watcher(&Progress::Prepared {
             task: task_id,
             worktree: &worktree.repository.top,
         });
-        let shell = if Path::new("/bin/bash").exists() {
-            "/bin/bash"
-        } else {
-            "/bin/sh"
-        };
-        let grant = grant::write(&NewGrant {
-            task_id,
-            intent_digest: task.intent_digest,
-            expected_revision: receipt.revision,
-            expected_source_snapshot: None,
-            program: Path::new(shell),
-            workspace_access: WorkspaceAccess::Write,
-            memory_bytes: self.memory_bytes,
-            configuration: self.configuration,
-        })?;
+        let grant = self.grant(task_id, task.intent_digest, receipt.revision)?;
         keep_grant(store.path(), task_id, &grant)?;
         let run = RepositoryRun {
             grant: grant.text.as_bytes(),
@@ -160,7 +176,7 @@ impl Launch<'_> {
         run_repository(run, watcher)
     }
 
-    fn submit_command(&self, task_id: &TaskId, worktree: &Worktree) -> Result<String, Error> {
+    fn submit_command(&self, task_id: &TaskId, workspace: &Path, base: &CommitId) -> Result<String, Error> {
         let command = json!({
             "schema": COMMAND_SCHEMA,
             "command_id": format!("submit-{task_id}"),
@@ -171,13 +187,21 @@ impl Launch<'_> {
                 "intent": {
                     "title": title(self.prompt),
                     "prompt": self.prompt,
-                    "workspace": { "path": text(&worktree.repository.top)?, "source_revision": worktree.base },
+                    "workspace": { "path": text(workspace)?, "source_revision": base },
                     "configuration": { "adapter": REPOSITORY, "model": self.configuration.model },
                 },
             },
         });
         Ok(command.to_string())
     }
+}
+
+/// Cancels a task whose worktree goes again, so that no grant can start it on a tree that is not there.
+fn withdraw(store: &Store, task: &Task) -> Result<(), Error> {
+    let command_id = Identifier::new(format!("withdraw-{}", task.task_id));
+    let command_id = command_id.map_err(|error| grant::field("command_id", error.to_string()))?;
+    store.cancel_now(&command_id, &task.task_id, "the run could not begin")?;
+    Ok(())
 }
 
 /// The checkout that `path` is in, from any directory of it.
@@ -232,17 +256,21 @@ fn title(prompt: &str) -> String {
     format!("{}…", plain.get(..end).unwrap_or_default().trim_end())
 }
 
-/// The exact grant is kept beside the journal before it is used, so that an operator can see what was asked.
+/// The exact grant is kept beside the journal before it is used, so that an operator can see what was asked. Whole or
+/// not at all: half a grant would be taken for a damaged one.
 fn keep_grant(store: &Path, task_id: &TaskId, grant: &Grant) -> Result<(), Error> {
     let path = store.join("launch").join(format!("{task_id}.grant.json"));
     make_parent(&path)?;
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)
-        .map_err(Error::file("create", &path))?;
+    let directory = path.parent().unwrap_or(store);
+    let act = |act| Error::file(act, &path);
+    // Made with mode 0600, and removed again if anything fails before it has its name.
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(act("create"))?;
     file.write_all(grant.text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(Error::file("write", &path))
+        .and_then(|()| file.as_file().sync_all())
+        .map_err(act("write"))?;
+    file.persist_noclobber(&path)
+        .map_err(|error| act("create")(error.error))?;
+    std::fs::File::open(directory)
+        .and_then(|directory| directory.sync_all())
+        .map_err(Error::file("sync", directory))
 }

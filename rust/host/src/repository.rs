@@ -11,7 +11,7 @@ use crate::progress::{Progress, Watch, Watcher};
 use crate::recorder::Recorder;
 use crate::store_place::open_existing;
 use crate::world::World;
-use crate::{Error, finish, judge, sweep};
+use crate::{Error, finish, judge};
 use coder_agent::{Event, HostFault, Limits, Observe, Outcome, Parts};
 use coder_digest::Clock;
 use coder_journal::{Owner, Task};
@@ -303,9 +303,6 @@ impl<'a> Turn<'a> {
             result: Box::new(result),
         };
         let finished = admitted.owner.record(&event, None);
-        // The scratch goes with the boundary, and its parent after it.
-        drop(admitted.confined);
-        sweep::scratch_done(&store, &task.task_id);
         Ok(finished?)
     }
 

@@ -11,23 +11,43 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "scratch";
+/// How often a folder that others remove is made again.
+const TRIES: u32 = 16;
 
-/// The parent for the scratch of a run of `task`, made if it is missing.
-pub(crate) fn scratch_parent(store: &Path, task: &TaskId) -> Result<PathBuf, Error> {
-    let parent = store.join(FOLDER).join(task.as_str());
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&parent)
-        .map_err(Error::file("create", &parent))?;
-    Ok(parent)
+/// The parent for the scratch of one task's run. Removed when dropped, once what was made in it is gone.
+#[derive(Debug)]
+pub(crate) struct ScratchPlace {
+    parent: PathBuf,
 }
 
-/// Removes the task's scratch parent once its scratch is gone.
-pub(crate) fn scratch_done(store: &Path, task: &TaskId) {
-    // Not empty means that something is still in use or could not be removed; the next sweep looks again.
-    let _ = std::fs::remove_dir(store.join(FOLDER).join(task.as_str()));
-    let _ = std::fs::remove_dir(store.join(FOLDER));
+impl ScratchPlace {
+    /// Makes the parent for `task`, whose owner this process is.
+    pub(crate) fn create(store: &Path, task: &TaskId) -> Result<Self, Error> {
+        let parent = store.join(FOLDER).join(task.as_str());
+        let make = || DirBuilder::new().recursive(true).mode(0o700).create(&parent);
+        let mut made = make();
+        for _ in 0..TRIES {
+            // Another run that ended just now may have removed the empty folder in between.
+            match made {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => made = make(),
+                Ok(()) | Err(_) => break,
+            }
+        }
+        made.map_err(Error::file("create", &parent))?;
+        Ok(Self { parent })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.parent
+    }
+}
+
+impl Drop for ScratchPlace {
+    fn drop(&mut self) {
+        // Not empty means that something is still in use or could not be removed; the next sweep looks again.
+        let _ = std::fs::remove_dir(&self.parent);
+        let _ = self.parent.parent().map(std::fs::remove_dir);
+    }
 }
 
 /// Removes the scratch of every task whose owner is gone. Best effort: what cannot be removed stays for the next time.
