@@ -98,10 +98,10 @@ pub struct RunArguments {
     #[arg(long, value_enum, default_value = "openai")]
     pub provider: ProviderWord,
     /// The exact model name the provider reports
-    #[arg(long, value_name = "NAME", required_if_eq("provider", "openai"))]
+    #[arg(long, value_name = "NAME", required_unless_present = "script")]
     pub model: Option<String>,
     /// The endpoint, such as http://127.0.0.1:11434/v1
-    #[arg(long, value_name = "URL", required_if_eq("provider", "openai"))]
+    #[arg(long, value_name = "URL", required_unless_present = "script")]
     pub endpoint: Option<String>,
     /// The request format of the endpoint
     #[arg(long, value_enum, default_value = "chat-completions")]
@@ -113,7 +113,14 @@ pub struct RunArguments {
     #[arg(long, value_name = "EFFORT", value_parser = ["low", "medium", "high", "xhigh"])]
     pub effort: Option<String>,
     /// The recorded conversation of `--provider scripted`
-    #[arg(long, value_name = "FILE", required_if_eq("provider", "scripted"), value_hint = ValueHint::FilePath)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "provider",
+        required_if_eq("provider", "scripted"),
+        conflicts_with_all = ["endpoint", "credential_env", "effort"],
+        value_hint = ValueHint::FilePath
+    )]
     pub script: Option<PathBuf>,
     /// What commands may reach
     #[arg(long, value_enum, default_value = "boundary")]

@@ -1,12 +1,13 @@
 //! `microcoder demo`: the whole job offline, shown part by part.
 
-use super::run::{document, told};
+use super::run::{came_of, document, plain, ways_on};
 use crate::arguments::DemoArguments;
 use crate::output::{self, Failure};
 use crate::progress::{Display, Show};
 use crate::surroundings;
-use coder_host::{DEMO_PROMPT, Demo, Demonstrated, Progress, Verdict};
+use coder_host::{DEMO_PROMPT, Demo, Demonstrated, Progress, Verdict, open_to_read};
 use serde_json::json;
+use std::path::Path;
 
 const FAILED: u8 = 1;
 
@@ -53,30 +54,54 @@ pub(crate) fn demo(arguments: &DemoArguments) -> Result<u8, Failure> {
             "verification": demonstrated.verification,
         }))?;
     } else {
-        output::data(shown(&demonstrated, arguments).as_bytes())?;
+        let diff = kept_diff(&store, &demonstrated).map_err(|error| Failure::of(&error, FAILED))?;
+        output::data(shown(&demonstrated, &diff, arguments).as_bytes())?;
     }
     Ok(if holds { 0 } else { FAILED })
 }
 
-fn shown(demonstrated: &Demonstrated, arguments: &DemoArguments) -> String {
+/// The candidate's patch as it was kept.
+fn kept_diff(store: &Path, demonstrated: &Demonstrated) -> Result<String, coder_host::Error> {
+    let store = open_to_read(store, surroundings::clock())?;
+    let patch = coder_host::patch(&store, &demonstrated.launched.task.task_id)?;
+    let lines: Vec<String> = patch
+        .split(|byte| *byte == b'\n')
+        .map(coder_digest::display_bytes)
+        .collect();
+    Ok(plain(&lines.join("\n")))
+}
+
+fn shown(demonstrated: &Demonstrated, diff: &str, arguments: &DemoArguments) -> String {
     let launched = &demonstrated.launched;
     let verification = &demonstrated.verification;
     let mut text = format!("Asked:     {DEMO_PROMPT}\n");
     text.push_str(&format!("Enforced:  {}\n", demonstrated.check.enforced));
     text.push_str("           held by the kernel for every command, and recorded with each result\n\n");
-    text.push_str(&told(launched, arguments.store.as_deref()));
+    text.push_str(&came_of(launched));
+    for line in diff.lines() {
+        text.push_str(&format!("    {line}\n"));
+    }
+    if arguments.store.is_some() {
+        text.push_str(&ways_on(launched, arguments.store.as_deref()));
+    }
     let verdict = if demonstrated.check.passed { "passed" } else { "FAILED" };
     text.push_str(&format!(
         "\nCheck:     {verdict} (independent, candidate read-only): {}\n",
         demonstrated.check.output
     ));
     let held = verification.checks.len();
-    match &verification.first_mismatch {
-        None => text.push_str(&format!(
-            "Verify:    holds: {held} comparisons, from the journal's chain to every kept file\n"
-        )),
-        Some(mismatch) => text.push_str(&format!("Verify:    FAILS: {mismatch}\n")),
-    }
+    text.push_str(&match verification.verdict {
+        Verdict::Verified => {
+            format!("Verify:    holds: {held} comparisons, from the journal's chain to every kept file\n")
+        }
+        Verdict::Unfinished => format!("Verify:    UNFINISHED: the task is {}\n", verification.state),
+        Verdict::Mismatch => {
+            format!(
+                "Verify:    FAILS: {}\n",
+                verification.first_mismatch.as_deref().unwrap_or_default()
+            )
+        }
+    });
     if arguments.store.is_none() {
         text.push_str("Everything was in a temporary store that is gone now; keep one with --store DIR.\n");
     }

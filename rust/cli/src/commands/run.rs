@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 const REFUSED: u8 = 1;
+const WRONG_USE: u8 = 2;
 /// The model name a recorded conversation runs under unless another is named.
 const SCRIPTED_MODEL: &str = "scripted";
 
@@ -21,7 +22,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
             let bytes = super::repository::read(file, "read_prompt", REFUSED)?;
             String::from_utf8(bytes).map_err(|_| Failure::new("read_prompt", "the prompt is not UTF-8", REFUSED))?
         }
-        (None, None) => return Err(Failure::new("usage", "a prompt is needed", REFUSED)),
+        (None, None) => return Err(Failure::new("usage", "a prompt is needed", WRONG_USE)),
     };
     let configuration = configuration(arguments)?;
     let here = surroundings::here()?;
@@ -56,13 +57,16 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
 }
 
 fn configuration(arguments: &RunArguments) -> Result<Configuration, Failure> {
-    let usage = |message: String| Failure::new("usage", message, REFUSED);
+    let usage = |message: &str| Failure::new("usage", message, WRONG_USE);
     let generation = match arguments.provider {
+        ProviderWord::Openai if arguments.script.is_some() => {
+            return Err(usage("--script goes with --provider scripted"));
+        }
         ProviderWord::Openai => Generation::Openai {
             endpoint: arguments
                 .endpoint
                 .clone()
-                .ok_or_else(|| usage("--endpoint is needed".to_owned()))?,
+                .ok_or_else(|| usage("--endpoint is needed"))?,
             api: match arguments.api {
                 ApiWord::ChatCompletions => Api::ChatCompletions,
                 ApiWord::Responses => Api::Responses,
@@ -70,10 +74,7 @@ fn configuration(arguments: &RunArguments) -> Result<Configuration, Failure> {
             credential_env: arguments.credential_env.clone(),
         },
         ProviderWord::Scripted => {
-            let named = arguments
-                .script
-                .as_ref()
-                .ok_or_else(|| usage("--script is needed".to_owned()))?;
+            let named = arguments.script.as_ref().ok_or_else(|| usage("--script is needed"))?;
             let read = |error: std::io::Error| {
                 Failure::new("io", format!("could not read {}: {error}", named.display()), REFUSED)
             };
@@ -82,16 +83,17 @@ fn configuration(arguments: &RunArguments) -> Result<Configuration, Failure> {
             Generation::Scripted { script, script_digest }
         }
     };
+    // Only a recorded conversation has a model name to fall back on; the definition demands one otherwise.
     let model = arguments.model.as_deref().unwrap_or(SCRIPTED_MODEL);
     Ok(Configuration {
-        model: ModelName::new(model).map_err(|error| usage(error.to_string()))?,
+        model: ModelName::new(model).map_err(|error| usage(&error.to_string()))?,
         effort: arguments.effort.as_deref().map(effort).transpose()?,
         generation,
         decision_endpoint: IN_PROCESS.to_owned(),
         decision_model: "none".to_owned(),
         expected_controller_digest: None,
         access: match arguments.access {
-            AccessWord::Full => return Err(usage("--access full is for `exec` only; use toolchains".to_owned())),
+            AccessWord::Full => return Err(usage("--access full is for `exec` only; use toolchains")),
             word @ (AccessWord::Boundary | AccessWord::Toolchains) => super::exec::access(word),
         },
     })
@@ -106,7 +108,7 @@ fn effort(word: &str) -> Result<Effort, Failure> {
         _ => Err(Failure::new(
             "usage",
             "the effort is low, medium, high or xhigh",
-            REFUSED,
+            WRONG_USE,
         )),
     }
 }
@@ -154,8 +156,13 @@ pub(crate) fn commands(launched: &Launched, store: Option<&Path>) -> Commands {
     }
 }
 
-/// The end of a run for a person.
-pub(crate) fn told(launched: &Launched, store: Option<&Path>) -> String {
+/// The end of a run for a person: what came of it, and what can be done with it.
+fn told(launched: &Launched, store: Option<&Path>) -> String {
+    came_of(launched) + &ways_on(launched, store)
+}
+
+/// What came of a run, for a person.
+pub(crate) fn came_of(launched: &Launched) -> String {
     let mut text = String::new();
     if let Some(reply) = launched.reply.as_deref().filter(|reply| !reply.trim().is_empty()) {
         text.push_str(&format!("{}\n\n", plain(reply)));
@@ -172,12 +179,16 @@ pub(crate) fn told(launched: &Launched, store: Option<&Path>) -> String {
     if !launched.unseen.is_clean() {
         text.push_str("Your uncommitted changes were not part of it: the run began from the last commit.\n");
     }
+    text
+}
+
+/// The commands that go on from a run, for a person.
+pub(crate) fn ways_on(launched: &Launched, store: Option<&Path>) -> String {
     let commands = commands(launched, store);
-    text.push_str(&format!(
+    format!(
         "Look at it:  {}\n             {}\nVerify it:   {}\nTake it:     {}\nDrop it:     {}\n",
         commands.diff, commands.view, commands.verify, commands.take, commands.drop
-    ));
-    text
+    )
 }
 
 /// The end of a run as a document.
@@ -213,8 +224,8 @@ fn quoted_text(text: &str) -> String {
     }
 }
 
-/// A model's text without anything a terminal would obey.
-fn plain(text: &str) -> String {
+/// A text of somebody else without anything a terminal would obey.
+pub(crate) fn plain(text: &str) -> String {
     let lines: Vec<String> = text
         .lines()
         .map(|line| coder_digest::display_bytes(line.as_bytes()))
