@@ -1,0 +1,17 @@
+//! The two programs as their users meet them: real processes in a world of their own, whole outputs, what is on disk
+//! before and after. What a single crate promises is tested in that crate; here it is shown that the tools keep it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod cancel;
+mod demo;
+mod escape;
+mod exec;
+mod kill;
+mod memory;
+mod openai;
+mod refusals;
+mod repository;
+mod run;
+mod tamper;
+mod usage;
+mod world;

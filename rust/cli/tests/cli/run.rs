@@ -1,0 +1,229 @@
+//! `microcoder run`: from a prompt to a candidate that can be looked at, taken and dropped; and what it leaves when it
+//! cannot begin.
+
+use crate::world::{Call, World, differences, reply};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+/// Writes a conversation and returns the arguments that use it.
+fn scripted(world: &World, replies: &[Value]) -> Vec<String> {
+    let turns: Vec<Value> = replies.iter().map(|reply| json!({ "reply": reply })).collect();
+    let script = json!({ "schema": "openagents.microcoder.script.v1", "turns": turns });
+    world.write("script.json", script.to_string());
+    [
+        "--provider",
+        "scripted",
+        "--script",
+        &world.text("script.json"),
+        "--store",
+        &world.text("tasks"),
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+fn run(world: &World, replies: &[Value]) -> Call {
+    let arguments = scripted(world, replies);
+    world
+        .microcoder(&["run", "Put a second line\ninto notes.txt."])
+        .arguments(&arguments)
+}
+
+fn second_line() -> [Value; 2] {
+    [reply(&["echo second >>notes.txt"], false), reply(&[], true)]
+}
+
+fn shell(world: &World, script: &Value) {
+    let seen = world
+        .microcoder(&["exec", "--access", "full", "--", "sh", "-c", script.as_str().unwrap()])
+        .variable("HOME", &world.text("home"))
+        .run();
+    assert_eq!(seen.status, 0, "{script}: {}", seen.stderr);
+}
+
+#[rstest]
+fn from_any_directory_of_the_repository(#[values("repo", "repo/inner")] directory: &str) {
+    let world = World::new();
+    world.git("repo", &["config", "user.name", "tester"]);
+    world.git("repo", &["config", "user.email", "tester@localhost"]);
+    let mut document = run(&world, &second_line())
+        .arguments(&["--json"])
+        .inside(directory)
+        .json();
+    let task = document["task"].take();
+    assert_eq!(
+        (&task["status"], &task["intent"]["title"]),
+        (&json!("finished"), &json!("Put a second line"))
+    );
+    let id = task["task_id"].as_str().unwrap();
+    let (repository, worktree) = (world.text("repo"), format!("{}-worktrees/{id}", world.text("tasks")));
+    let branch = format!("microcoder/{id}/candidate");
+    let base = world.git("repo", &["rev-parse", "HEAD"]).trim_end().to_owned();
+    let expected = json!({
+        "task": null,
+        "ending": "model_finished",
+        "reply": "Done.",
+        "repository": repository,
+        "worktree": worktree,
+        "branch": branch,
+        "base": base,
+        "head": base,
+        "committed": false,
+        "changes": [{ "change": "modified", "path": "notes.txt", "aspect": "content" }],
+        "take": format!("git -C {worktree} add --all && git -C {worktree} commit -m 'Put a second line' && git -C {repository} merge {branch}"),
+        "drop": format!("git -C {repository} worktree remove --force {worktree} && git -C {repository} branch -D {branch}"),
+    });
+    assert_eq!(document, expected);
+    assert_eq!(world.read("repo/notes.txt"), "first\n");
+    shell(&world, &document["take"]);
+    assert_eq!(world.read("repo/notes.txt"), "first\nsecond\n");
+    shell(&world, &document["drop"]);
+    assert_eq!(world.git("repo", &["branch", "--format=%(refname:short)"]), "main\n");
+    assert_eq!(world.git("repo", &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(world.task(&["verify", id]).json()["verdict"], "verified");
+}
+
+#[test]
+fn what_a_person_is_told() {
+    let world = World::new();
+    world.write("repo/notes.txt", "not committed\n");
+    let seen = run(&world, &second_line()).inside("repo").run();
+    assert_eq!(seen.stderr, "");
+    let listed = world.task(&["list"]).json();
+    let id = listed[0]["task_id"].as_str().unwrap();
+    let base = world.git("repo", &["rev-parse", "HEAD"]).trim_end().to_owned();
+    let (repository, store) = (world.text("repo"), world.text("tasks"));
+    let worktree = format!("{store}-worktrees/{id}");
+    let branch = format!("microcoder/{id}/candidate");
+    let expected = format!(
+        "Done.
+
+Task {id}: model_finished
+Changed:
+  M notes.txt
+Your uncommitted changes were not part of it: the run began from the last commit.
+Look at it:  git -C {worktree} diff {base}
+             coder task view {id} --store {store}
+Verify it:   coder task verify {id} --store {store}
+Take it:     git -C {worktree} add --all && git -C {worktree} commit -m 'Put a second line' && git -C {repository} merge {branch}
+Drop it:     git -C {repository} worktree remove --force {worktree} && git -C {repository} branch -D {branch}
+"
+    );
+    assert_eq!(seen.printed(), expected);
+    assert_eq!(world.read("repo/notes.txt"), "not committed\n");
+}
+
+#[test]
+fn a_run_that_does_not_complete_ends_in_1_and_still_tells_all() {
+    let world = World::new();
+    let nonsense = vec![json!("nonsense"); 3];
+    let seen = run(&world, &nonsense).arguments(&["--json"]).inside("repo").run();
+    let document = seen.json(1);
+    assert_eq!(
+        (&document["ending"], &document["changes"]),
+        (&json!("loop_incomplete"), &json!([]))
+    );
+    let id = document["task"]["task_id"].as_str().unwrap();
+    assert_eq!(world.task(&["verify", id]).json()["verdict"], "verified");
+}
+
+#[test]
+fn a_prompt_from_a_file_or_standard_input() {
+    let world = World::new();
+    for (file, input) in [("../prompt.txt", ""), ("-", "Say hello.\n")] {
+        world.write("prompt.txt", "Say hello.\n");
+        let arguments = scripted(&world, &[reply(&[], true)]);
+        let call = world
+            .microcoder(&["run", "--json", "--prompt-file", file])
+            .arguments(&arguments);
+        let document = call.input(input).inside("repo").json();
+        assert_eq!(document["task"]["intent"]["prompt"], "Say hello.\n");
+        assert_eq!(document["changes"], json!([]));
+    }
+}
+
+/// Refuses with `code`, and changes nothing.
+#[track_caller]
+fn refused(world: &World, call: Call, status: i32, code: &str) -> String {
+    let before = world.listing("");
+    let (found, message) = call.run().refused(status);
+    assert_eq!(found, code, "{message}");
+    assert_eq!(differences(&before, &world.listing("")), [""; 0], "{message}");
+    message
+}
+
+#[test]
+fn outside_a_repository() {
+    let world = World::empty();
+    let call = run(&world, &second_line());
+    let message = refused(&world, call, 1, "not_repository");
+    assert!(message.contains(&world.text("work")), "{message}");
+    let call = run(&world, &second_line()).arguments(&["--repo", "../nowhere"]);
+    refused(&world, call, 1, "resolve");
+}
+
+#[test]
+fn a_repository_without_a_commit() {
+    let world = World::empty();
+    world.directory("repo");
+    world.git("repo", &["init", "--quiet", "--initial-branch=main"]);
+    let call = run(&world, &second_line()).inside("repo");
+    let message = refused(&world, call, 1, "no_commit");
+    assert!(message.contains("commit something first"), "{message}");
+}
+
+#[rstest]
+#[case::empty("", "invalid_command")]
+#[case::blank(" \n\t", "invalid_command")]
+#[case::control("a\u{1b}[2Jb", "invalid_command")]
+#[case::too_long(&"x".repeat(32 * 1024 + 1), "invalid_command")]
+fn a_prompt_that_cannot_be(#[case] prompt: &str, #[case] code: &str) {
+    let world = World::new();
+    let arguments = scripted(&world, &second_line());
+    world.write("prompt", prompt);
+    let call = world
+        .microcoder(&["run", "--prompt-file", "../prompt"])
+        .arguments(&arguments)
+        .inside("repo");
+    refused(&world, call, 1, code);
+}
+
+#[test]
+fn what_is_found_wrong_later_leaves_no_worktree_and_no_branch() {
+    let world = World::new();
+    std::fs::write(world.path("repo/AGENTS.md"), [b'x'; 64 * 1024 + 1]).unwrap();
+    world.git("repo", &["add", "--all"]);
+    world.git("repo", &["commit", "--quiet", "--message=too long"]);
+    let seen = run(&world, &second_line()).inside("repo").run();
+    assert_eq!(seen.refused(1).0, "instructions");
+    assert_eq!(world.git("repo", &["branch", "--format=%(refname:short)"]), "main\n");
+    assert_eq!(world.git("repo", &["worktree", "list"]).lines().count(), 1);
+    let task = &world.task(&["list"]).json()[0];
+    assert_eq!(task["status"], "cancelled", "nothing can run it any more: {task}");
+}
+
+#[rstest]
+#[case::no_conversation(&["--script", "/no/such/file"], "io")]
+#[case::endpoint(&["--provider", "openai", "--model", "m", "--endpoint", "http://models.example/v1"], "grant_field")]
+#[case::key_not_set(&["--provider", "openai", "--model", "m", "--endpoint", "http://127.0.0.1:9", "--credential-env", "NO_KEY"], "provider_unavailable")]
+#[case::model(&["--model", "two words"], "usage")]
+#[case::memory(&["--memory", "1K"], "grant_field")]
+#[case::full(&["--access", "full"], "usage")]
+fn options_that_cannot_be(#[case] options: &[&str], #[case] code: &str) {
+    let world = World::new();
+    world.write(
+        "script.json",
+        json!({ "schema": "openagents.microcoder.script.v1", "turns": [] }).to_string(),
+    );
+    let mut arguments = vec!["run", "Do it."];
+    if !options.contains(&"--provider") {
+        arguments.extend(["--provider", "scripted"]);
+    }
+    if !options.contains(&"--script") && !options.contains(&"--endpoint") {
+        arguments.extend(["--script", "../script.json"]);
+    }
+    let store = world.text("tasks");
+    arguments.extend(["--store", &store]);
+    let call = world.microcoder(&arguments).arguments(options).inside("repo");
+    refused(&world, call, if code == "usage" { 2 } else { 1 }, code);
+}
