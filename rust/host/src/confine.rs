@@ -1,10 +1,10 @@
 //! From a grant's access mode and a repository to the boundary its commands run in. Only decides the policy; checking
 //! and enforcing it is the boundary's.
 
-use crate::Error;
 use crate::configuration::Access;
 use crate::grant::WorkspaceAccess;
 use crate::sweep::ScratchPlace;
+use crate::{Error, git_link};
 use coder_boundary::toolchains::{self, Described, RealHost, System, Toolchains};
 use coder_boundary::{Boundary, GitView, Mode, Network, Policy, Resources, Scratch, Workspace};
 use coder_digest::display_bytes;
@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 const OPEN_FILES: u64 = 4096;
 /// Processes and threads of one command, where the kernel counts them.
 const PROCESSES: u64 = 4096;
-/// Where the host keeps the branches of its runs.
-pub(crate) const BRANCH_PREFIX: &str = "refs/heads/microcoder/";
 
 /// Reads a variable of the host's environment.
 pub type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
@@ -146,16 +144,15 @@ pub(crate) fn git_view(repository: &Repository) -> GitView {
     }
 }
 
-/// `refs/heads/microcoder/<task>` for HEAD on `refs/heads/microcoder/<task>/<name>`; any other branch shares its
-/// directory with branches that are not the run's.
+/// The directory of the branch that HEAD is on, if it is a run's own.
 fn branch_directory(repository: &Repository) -> Option<PathBuf> {
     let (Head::Branch { reference, .. } | Head::Unborn { reference }) = &repository.head else {
         return None;
     };
-    let name = std::str::from_utf8(reference.as_bytes()).ok()?;
-    let (task, leaf) = name.strip_prefix(BRANCH_PREFIX)?.split_once('/')?;
-    (!task.is_empty() && !leaf.is_empty() && !leaf.contains('/'))
-        .then(|| PathBuf::from(format!("{BRANCH_PREFIX}{task}")))
+    git_link::own_branch(
+        std::str::from_utf8(reference.as_bytes()).ok()?,
+        &repository.common_directory,
+    )
 }
 
 /// The environment of a run in words for the model: what commands may touch and what they find.
@@ -192,3 +189,7 @@ pub(crate) fn describe(confine: &Confine<'_>, shell: &Path, network: Network) ->
         shell = shell.display(),
     )
 }
+
+#[cfg(test)]
+#[path = "confine_tests.rs"]
+mod tests;

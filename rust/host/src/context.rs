@@ -114,3 +114,7 @@ fn read(workspace: &Confined) -> Result<Option<Instruction>, Error> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

@@ -132,7 +132,7 @@ pub(crate) struct Keeper {
     open: Option<Intent>,
     /// The body around the prompt, as last recorded in full, with the effect that holds it.
     frame: Option<(u64, String, String)>,
-    /// The effect that recorded the last prompt.
+    /// The effect that recorded the last prompt, unless its body was kept whole.
     last: Option<u64>,
 }
 
@@ -153,34 +153,37 @@ impl Keeper {
         (!after.contains(&prompt)).then(|| (before.to_owned(), after.to_owned()))
     }
 
+    /// The body in pieces, and its frame where the prompt could be told from the rest.
     fn body(&self, request: &AttemptRequest<'_>) -> (Value, Option<(String, String)>) {
         let Some((before, after)) = Self::frame(request) else {
             return (json!({ "whole": request.body }), None);
         };
-        let kept = self.last.filter(|_| request.previous_bytes > 0);
-        let known = kept.map_or(0, |_| request.previous_bytes);
+        let continued = self.last.filter(|_| request.previous_bytes > 0);
+        let rest = continued.and_then(|effect| Some((effect, request.prompt.get(request.previous_bytes..)?)));
+        let (continues, known, new) = match rest {
+            Some((effect, new)) => (Some(effect), request.previous_bytes, new),
+            None => (None, 0, request.prompt),
+        };
         let prompt = json!({
             "digest": Digest::of(request.prompt.as_bytes()),
             "bytes": request.prompt.len(),
-            "continues": kept,
+            "continues": continues,
             "continues_bytes": known,
-            "new": request.prompt.get(known..).unwrap_or(request.prompt),
+            "new": new,
         });
-        match &self.frame {
+        let body = match &self.frame {
             Some((effect, same_before, same_after)) if *same_before == before && *same_after == after => {
-                (json!({ "around_prompt_of": effect, "prompt": prompt }), None)
+                json!({ "around_prompt_of": effect, "prompt": prompt })
             }
-            Some(_) | None => (
-                json!({ "before_prompt": before, "after_prompt": after, "prompt": prompt }),
-                Some((before, after)),
-            ),
-        }
+            Some(_) | None => json!({ "before_prompt": before, "after_prompt": after, "prompt": prompt }),
+        };
+        (body, Some((before, after)))
     }
 }
 
 impl Attempts for Keeper {
     fn request(&mut self, request: &AttemptRequest<'_>) -> Result<(), HostFault> {
-        let (body, new_frame) = self.body(request);
+        let (body, frame) = self.body(request);
         let arguments = json!({
             "step": request.step,
             "number": request.number,
@@ -196,8 +199,9 @@ impl Attempts for Keeper {
             AttemptKind::ScriptedRequest => EffectKind::ScriptedRequest,
         };
         let intent = self.recorder.intend("A request is sent.", kind, arguments)?;
-        self.last = Some(intent.sequence());
-        if let Some((before, after)) = new_frame {
+        // A body kept whole holds no prompt that a later one could continue.
+        self.last = frame.is_some().then(|| intent.sequence());
+        if let Some((before, after)) = frame {
             self.frame = Some((intent.sequence(), before, after));
         }
         self.open = Some(intent);
@@ -233,3 +237,7 @@ impl Attempts for Keeper {
         self.recorder.conclude(step, intent, &result)
     }
 }
+
+#[cfg(test)]
+#[path = "generation_tests.rs"]
+mod tests;

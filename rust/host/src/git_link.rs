@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// The longest pointer that is read, in bytes.
 const POINTER_BYTES: u64 = 4096 + 16;
+/// Where the host keeps the branches of its runs.
+const BRANCH_PREFIX: &str = "refs/heads/microcoder/";
 
 /// The view of the checkout whose top is `workspace` (canonical); nothing where it is no checkout.
 ///
@@ -47,13 +49,16 @@ fn linked(workspace: &Path, link: &Path) -> Option<GitView> {
     })
 }
 
-/// The directory of the run's own branch, where HEAD is on one and both its directories are real.
 fn branch_directory(admin: &Path, common: &Path) -> Option<PathBuf> {
-    let head = pointer(&admin.join("HEAD"))?;
-    let reference = head.strip_prefix("ref: ")?;
-    let (task, leaf) = reference.strip_prefix(crate::confine::BRANCH_PREFIX)?.split_once('/')?;
+    own_branch(pointer(&admin.join("HEAD"))?.strip_prefix("ref: ")?, common)
+}
+
+/// `refs/heads/microcoder/<task>` for the branch `refs/heads/microcoder/<task>/<name>`, where it and its log are real
+/// directories; any other branch shares its directory with branches that are not the run's.
+pub(crate) fn own_branch(reference: &str, common: &Path) -> Option<PathBuf> {
+    let (task, leaf) = reference.strip_prefix(BRANCH_PREFIX)?.split_once('/')?;
     let plain = !task.is_empty() && !leaf.is_empty() && !leaf.contains('/') && task != ".." && task != ".";
-    let directory = PathBuf::from(format!("{}{task}", crate::confine::BRANCH_PREFIX));
+    let directory = PathBuf::from(format!("{BRANCH_PREFIX}{task}"));
     let real = |path: PathBuf| path.symlink_metadata().is_ok_and(|status| status.is_dir());
     (plain && real(common.join(&directory)) && real(common.join("logs").join(&directory))).then_some(directory)
 }
@@ -76,3 +81,7 @@ fn pointer(path: &Path) -> Option<String> {
         .ok()?;
     Some(text.lines().next()?.to_owned())
 }
+
+#[cfg(test)]
+#[path = "git_link_tests.rs"]
+mod tests;

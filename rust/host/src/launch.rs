@@ -274,3 +274,7 @@ fn keep_grant(store: &Path, task_id: &TaskId, grant: &Grant) -> Result<(), Error
         .and_then(|directory| directory.sync_all())
         .map_err(Error::file("sync", directory))
 }
+
+#[cfg(test)]
+#[path = "launch_tests.rs"]
+mod tests;

@@ -29,6 +29,8 @@ mod recorder;
 mod repository;
 mod store_place;
 mod sweep;
+#[cfg(test)]
+mod testing;
 mod verify;
 mod view;
 mod world;

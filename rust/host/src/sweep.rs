@@ -71,3 +71,7 @@ pub(crate) fn scratch(store: &Store) {
         let _ = std::fs::remove_dir(parent.path());
     }
 }
+
+#[cfg(test)]
+#[path = "sweep_tests.rs"]
+mod tests;

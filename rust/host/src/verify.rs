@@ -5,6 +5,9 @@
 mod effects;
 mod kept;
 
+#[cfg(test)]
+pub(crate) use effects::{Effects, read as read_effects};
+
 use crate::Error;
 use coder_digest::{Digest, TaskId};
 use coder_journal::{Liveness, Run, Status, Store, Task};

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a trace says happened.
-pub(super) struct Effects {
+pub(crate) struct Effects {
     pub(super) admission: Option<Value>,
     pub(super) candidate: Option<Value>,
     intents: Vec<EffectRecord>,
@@ -15,7 +15,7 @@ pub(super) struct Effects {
 }
 
 /// Reads every step once, a page at a time.
-pub(super) fn read(reader: &Reader) -> Result<Effects, String> {
+pub(crate) fn read(reader: &Reader) -> Result<Effects, String> {
     let mut effects = Effects {
         admission: None,
         candidate: None,
@@ -43,7 +43,7 @@ pub(super) fn read(reader: &Reader) -> Result<Effects, String> {
 impl Effects {
     /// Numbers run from 1 without gap or repeat, arguments have their digest, each result answers one intent of its kind;
     /// in a complete trace each intent is answered.
-    pub(super) fn paired(&self, complete: bool) -> Result<(), String> {
+    pub(crate) fn paired(&self, complete: bool) -> Result<(), String> {
         let mut open: BTreeMap<u64, &EffectKind> = BTreeMap::new();
         for (expected, intent) in (1..).zip(&self.intents) {
             if intent.sequence != expected {
@@ -75,8 +75,18 @@ impl Effects {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &Value> {
+        self.intents.iter().map(|intent| &intent.arguments)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn last_arguments(&mut self) -> &mut Value {
+        &mut self.intents.last_mut().unwrap().arguments
+    }
+
     /// Every request's exact bytes come out of the trace again.
-    pub(super) fn requests_rebuild(&self) -> Result<(), String> {
+    pub(crate) fn requests_rebuild(&self) -> Result<(), String> {
         let mut frames: BTreeMap<u64, (String, String)> = BTreeMap::new();
         let mut prompts: BTreeMap<u64, String> = BTreeMap::new();
         for intent in self.intents.iter().filter(|intent| is_request(&intent.kind)) {
@@ -146,3 +156,7 @@ fn is_request(kind: &EffectKind) -> bool {
         | EffectKind::AgentPrompt(_) => false,
     }
 }
+
+#[cfg(test)]
+#[path = "effects_tests.rs"]
+mod tests;

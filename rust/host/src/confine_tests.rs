@@ -1,0 +1,80 @@
+use super::*;
+use crate::testing::World;
+use rstest::rstest;
+
+fn described(repository: &Repository, workspace_access: WorkspaceAccess, network: Network) -> String {
+    let confine = Confine {
+        repository,
+        access: Access::Boundary,
+        workspace_access,
+        store: Path::new("/nonexistent"),
+        memory_bytes: 64 << 20,
+        environment: &|_| None,
+    };
+    describe(&confine, Path::new("/usr/bin/bash"), network)
+}
+
+#[test]
+fn the_whole_description_of_a_runs_own_worktree() {
+    let world = World::new();
+    world.repository();
+    let repository = world.worktree("tree", Some("microcoder/task-1/candidate"));
+    let expected = format!(
+        "Working directory: {}, a Git checkout on branch refs/heads/microcoder/task-1/candidate at {}. You may change \
+         files below it; everything else is read-only or absent.\n\
+         Each command is one script for /usr/bin/bash, in a process tree of its own that ends with it; a command may take \
+         300 seconds.\n\
+         HOME and the directory for temporary files are private, and stay from command to command.\n\
+         There is no network: nothing can be downloaded, and only a loopback of your own exists.\n\
+         Git works: status, diff, add, commit on this branch. Other branches, configuration and hooks are read-only.\n\
+         A denied path shows as a missing file or as \"Permission denied\" or \"Read-only file system\".",
+        world.path("tree").display(),
+        repository.head.commit().unwrap(),
+    );
+    assert_eq!(described(&repository, WorkspaceAccess::Write, Network::None), expected);
+}
+
+#[rstest]
+#[case::detached(None, WorkspaceAccess::Write, "Commits work on a detached HEAD only")]
+#[case::somebody_elses(Some("feature/x"), WorkspaceAccess::Write, "Commits work on a detached HEAD only")]
+#[case::deeper(
+    Some("microcoder/a/b/c"),
+    WorkspaceAccess::Write,
+    "Commits work on a detached HEAD only"
+)]
+#[case::read(None, WorkspaceAccess::Read, "Git can be read.")]
+fn trap_n_what_git_can_do_is_said(#[case] branch: Option<&str>, #[case] access: WorkspaceAccess, #[case] said: &str) {
+    let world = World::new();
+    world.repository();
+    let repository = world.worktree("tree", branch);
+    let text = described(&repository, access, Network::Host);
+    assert!(text.contains(said) && text.contains("The network is open."), "{text}");
+}
+
+#[test]
+fn a_view_shows_only_the_directory_of_the_runs_own_branch() {
+    let world = World::new();
+    let checkout = world.repository();
+    let git_dir = world.path("repo/.git");
+    assert_eq!(
+        git_view(&checkout),
+        GitView::Checkout {
+            git_dir: git_dir.clone()
+        }
+    );
+    let own = world.worktree("tree", Some("microcoder/task-1/candidate"));
+    let view = GitView::Linked {
+        common: git_dir.clone(),
+        admin: git_dir.join("worktrees/tree"),
+        branch_directory: Some("refs/heads/microcoder/task-1".into()),
+    };
+    assert_eq!(git_view(&own), view);
+    // Packed away, the reference leaves no directory that could be opened for writing.
+    world.git("repo", &["pack-refs", "--all"]);
+    let packed = GitView::Linked {
+        common: git_dir.clone(),
+        admin: git_dir.join("worktrees/tree"),
+        branch_directory: None,
+    };
+    assert_eq!(git_view(&world.identify("tree")), packed);
+}
