@@ -26,3 +26,10 @@ def test_nothing_but_the_package_is_installed() -> None:
     files = metadata.files("coder-core")
     assert files is not None
     assert {file.parts[0] for file in files if "dist-info" not in file.parts[0]} == {"coder_core"}
+
+
+def test_one_wheel_serves_every_python_from_3_10() -> None:
+    wheel = metadata.distribution("coder-core").read_text("WHEEL")
+    assert wheel is not None
+    tags = [line.removeprefix("Tag: ") for line in wheel.splitlines() if line.startswith("Tag: ")]
+    assert [tag.split("-")[:2] for tag in tags] == [["cp310", "abi3"]] * len(tags) != []

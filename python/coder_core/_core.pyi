@@ -1,0 +1,221 @@
+"""The extension. Import its names from `coder_core`."""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, TypeAlias, final
+
+from typing_extensions import Self
+
+from coder_core._values import Completed, Snapshot
+from coder_core.documents import BytePath, Cursor, Enforced, Receipt, Summary, Task, Verification, View
+
+_Name: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+__all__ = ["Boundary", "Store", "__version__", "run_repository", "snapshot"]
+
+__version__: Final[str]
+
+def run_repository(grant: bytes | _Name, *, store: Store | _Name, deadline: float | None = None) -> Task:
+    """Run one grant to its result.
+
+    The grant is compared with the task, the workspace and this machine; only then the agent runs, in the foreground.
+    When this returns, no process of the run is left unless the result says so, and the store holds the evidence.
+
+    Args:
+        grant: The exact bytes of the grant, or the path of the file that holds them (at most 64 KiB). Text is a path.
+        store: The task store, which must exist.
+        deadline: Seconds after which the run is cancelled, more than 0. The task's `cancellation_reason` then names the
+            deadline, and what the run did until then is kept as usual.
+
+    Returns:
+        The task as the journal then has it. Whatever went wrong after admission is in `task["run"]["result"]`.
+
+    Raises:
+        Refused: The grant does not fit. Nothing ran and nothing was recorded.
+        StoreError: The store is missing, busy, full or damaged.
+        WorkspaceError: The workspace or its repository cannot be used.
+        BoundaryError: The machine cannot enforce what the grant needs.
+        KeyboardInterrupt: An interrupt came, in the main thread; raised after the run was cancelled and its result
+            recorded. The same holds for whatever another signal handler raises.
+    """
+
+def snapshot(path: _Name) -> Snapshot:
+    """Observe a whole directory tree, without ignore rules and without following links.
+
+    Trouble inside the tree, and a root that cannot be opened, are faults of the snapshot and no errors: look at
+    `complete`. At most 200,000 entries and 16 GiB of content.
+
+    Raises:
+        WorkspaceError: The machine gives no threads to work with.
+    """
+
+@final
+class Store:
+    """An open task store. One object serves many threads; after `os.fork` open another one in the child.
+
+    Every method raises `StoreError` where the store refuses or fails, and `ValueError` for a malformed task name.
+    """
+
+    def __new__(cls, path: _Name, create: bool = False) -> Self:
+        """Open the store in the directory `path`.
+
+        Args:
+            path: The store's directory.
+            create: Make the store where there is none. The default refuses, with code `no_store`.
+
+        Raises:
+            StoreError: There is no store, it is not private to this user, damaged, or of a newer version.
+        """
+
+    @property
+    def path(self) -> str:
+        """The canonical path of the store."""
+
+    def submit(self, command: bytes | dict[str, Any]) -> Receipt:
+        """Give the store one command: `submit`, `cancel`, `correct` or `continue`.
+
+        The receipt comes back once the record is durable. The same bytes again give the same receipt and change
+        nothing. Nothing runs because of a command.
+
+        Args:
+            command: The exact bytes (at most 64 KiB of strict JSON), or a dict. A dict is written compact with sorted
+                keys, so that equal dicts are equal commands.
+        """
+
+    def cancel(self, task_id: str, reason: str, *, command_id: str | None = None) -> Receipt:
+        """Ask a task to stop, at whatever revision it is. A running one stops soon after; its owner records the result.
+
+        Args:
+            task_id: The task.
+            reason: Why, for the record.
+            command_id: The name of the command, to repeat exactly this request safely. A new one by default.
+        """
+
+    def show(self, task_id: str) -> Task:
+        """Look at a task."""
+
+    def list(self) -> list[Summary]:
+        """List all tasks, in the order they were submitted."""
+
+    def view(self, task_id: str, limit: int = 100, cursor: Cursor | str | None = None) -> View:
+        """Look at a task with one page of its evidence. Works at any time, also while the task runs.
+
+        Args:
+            task_id: The task.
+            limit: The most steps of the page, 1 to 200.
+            cursor: `view["evidence"]["next"]` of the page before, or its text.
+
+        Raises:
+            TraceError: With code `command_conflict` where the cursor is of another task or the evidence before it has
+                changed, `bad_page_size` for the limit.
+        """
+
+    def verify(self, task_id: str) -> Verification:
+        """Re-derive everything about a task from the store alone and compare. A mismatch is an answer, not an error."""
+
+    def artifact(self, task_id: str, path: _Name | BytePath) -> bytes:
+        """Get the exact bytes of one file that the run changed.
+
+        Args:
+            task_id: The task.
+            path: Relative to the workspace, also as documents write it.
+
+        Raises:
+            StoreError: With code `absent` before there is a candidate.
+            WorkspaceError: The path was not kept, or its bytes are damaged.
+        """
+
+    def patch(self, task_id: str) -> bytes:
+        """Get the run's changes as a patch of Git's format, against the commit the run began with.
+
+        Raises:
+            StoreError: With code `absent` where there is none.
+        """
+
+    def export_atif(self, task_id: str) -> dict[str, Any]:
+        """Get the whole trace as a document of the Agent Trajectory Interchange Format.
+
+        Raises:
+            StoreError: With code `absent` before the task was run.
+            TraceError: The trace cannot be read.
+        """
+
+@final
+class Boundary:
+    """Walls for commands, made ready once for any number of them.
+
+    Many threads may run commands in one boundary at the same time; they share its workspace and its private scratch
+    (`HOME` and `TMPDIR`). Use it as a context manager: the scratch is removed at the end, after the last command.
+
+    Starting a command costs time that grows with the memory of this process, because it begins as a copy of it.
+    """
+
+    def __new__(
+        cls,
+        workspace: _Name,
+        *,
+        write: bool = True,
+        reads: Iterable[_Name] | None = None,
+        writes: Iterable[_Name] | None = None,
+        sealed: Iterable[_Name] | None = None,
+        network: Literal["none", "host"] | None = None,
+        access: Literal["boundary", "toolchains", "full"] = "boundary",
+        memory: int | None = None,
+        env: Mapping[str, str] | Mapping[bytes, bytes] | Mapping[str | bytes, str | bytes] | None = None,
+    ) -> Self:
+        """Check what was asked for and make it ready. Starts nothing.
+
+        Args:
+            workspace: The directory commands work in.
+            write: Whether the workspace may be changed.
+            reads: Further files and directories that may be read.
+            writes: Further files and directories that may be changed.
+            sealed: What stays out of reach whatever else is granted.
+            network: `"none"` or `"host"`. By default what the access mode has: none for `"boundary"`.
+            access: `"boundary"` for the granted paths and the system's programs; `"toolchains"` also for this user's
+                developer tools, with the host's network; `"full"` for no walls at all.
+            memory: The most private memory of each process, in bytes.
+            env: Variables added to the few that every command gets. Nothing else of this process's environment is
+                passed on.
+
+        Raises:
+            BoundaryError: Something asked for cannot be had or cannot be held.
+            CoderError: With code `io` where the workspace does not exist.
+            ValueError: An argument is none of its values.
+        """
+
+    @property
+    def enforced(self) -> Enforced:
+        """What will hold every command, if the kernel gives all that is asked of it."""
+
+    def run(
+        self,
+        argv: Iterable[_Name],
+        *,
+        stdin: bytes | None = None,
+        timeout: float | None = None,
+        output_limit: int = 131_072,
+    ) -> Completed:
+        """Run one command to its end. No process of it is left when this returns, unless `tree_clear` is false.
+
+        Args:
+            argv: The program and its arguments. A program without `/` is looked for in the boundary's `PATH`.
+            stdin: What the command reads.
+            timeout: Seconds after which the command is ended, more than 0.
+            output_limit: The most bytes kept of each stream: half from its beginning, half from its end.
+
+        Raises:
+            BoundaryError: Nothing ran, as when the program does not exist; or with code `too_little_enforced`, when the
+                kernel gave less than the mode promises; or with code `closed`.
+            KeyboardInterrupt: An interrupt came, in the main thread; raised after the command was ended. The same holds
+                for whatever another signal handler raises.
+        """
+
+    def close(self) -> None:
+        """Remove the scratch once the last running command ended. Running a command is refused from now on."""
+
+    def __enter__(self) -> Self:
+        """Give the boundary itself."""
+
+    def __exit__(self, *_raised: object) -> None:
+        """Close it."""

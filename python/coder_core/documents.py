@@ -1,0 +1,418 @@
+"""The JSON documents of Microcoder, as the typed dicts that `Store` and `run_repository` return.
+
+They are the documents of `coder task` and `microcoder repository`, key by key. `Digest` is `sha256:` and 64 hexadecimal
+digits; `BareDigest` is the digits alone, where the format has them so. What is not known is `None`, never zero. Keys of
+a class named `…Extras` are absent where they do not apply.
+"""
+
+from typing import Any, Literal, TypedDict
+
+__all__ = [
+    "Admission",
+    "Artifact",
+    "BareDigest",
+    "BytePath",
+    "Change",
+    "Check",
+    "CheckReport",
+    "CommandReport",
+    "Configuration",
+    "Correction",
+    "CostStatus",
+    "Cursor",
+    "Digest",
+    "EncodedPath",
+    "Enforced",
+    "Evidence",
+    "EvidenceState",
+    "Execution",
+    "FollowUp",
+    "Intent",
+    "Manifest",
+    "Receipt",
+    "Run",
+    "RunResult",
+    "Status",
+    "Summary",
+    "Task",
+    "TraceFault",
+    "Verdict",
+    "Verification",
+    "View",
+    "Workspace",
+]
+
+Digest = str
+BareDigest = str
+
+Status = Literal["queued", "cancelled", "running", "cancel_requested", "finished", "unknown"]
+Execution = Literal["not_started", "running", "finished", "failed", "stopped", "unknown"]
+Checks = Literal["not_run", "running", "passed", "failed", "unavailable", "disputed"]
+CostStatus = Literal["priced", "partial", "unknown"]
+Verdict = Literal["verified", "unfinished", "mismatch"]
+EvidenceState = Literal[
+    "not_started",
+    "missing",
+    "unavailable_or_unsafe",
+    "unreadable",
+    "oversized",
+    "malformed",
+    "digest_mismatch",
+    "damaged",
+    "incomplete",
+    "unsealed",
+    "sealed",
+]
+
+
+class EncodedPath(TypedDict):
+    """A path that is not UTF-8: its exact bytes."""
+
+    base64: str
+
+
+BytePath = str | EncodedPath
+
+
+class Receipt(TypedDict):
+    """What a command's writer gets: the state right after the command."""
+
+    schema: str
+    command_id: str
+    task_id: str
+    request_digest: Digest
+    sequence: int
+    revision: int
+    status: Status
+    execution: Execution
+    checks: Checks
+
+
+class Workspace(TypedDict):
+    """The tree a task works on."""
+
+    path: str
+    source_revision: str | None
+
+
+class Configuration(TypedDict):
+    """The requested adapter and model."""
+
+    adapter: str
+    model: str | None
+
+
+class IntentExtras(TypedDict, total=False):
+    """Keys of `Intent` that may be absent."""
+
+    images: list[str]
+
+
+class Intent(IntentExtras):
+    """What a task is to do, as submitted."""
+
+    title: str
+    prompt: str
+    workspace: Workspace
+    configuration: Configuration
+
+
+class Correction(TypedDict):
+    """A replaced prompt."""
+
+    revision: int
+    prompt: str
+    reason: str
+
+
+class FollowUp(TypedDict):
+    """The prompt of a later turn."""
+
+    revision: int
+    prompt: str
+
+
+class Admission(TypedDict):
+    """What was admitted: the grant with its exact text, and the pins the run is held to."""
+
+    grant: dict[str, Any]
+    grant_digest: Digest
+    grant_request: str
+    workspace: str
+    source_revision: str | None
+    source_snapshot: BareDigest
+    program_digest: Digest
+    adapter: str
+    network: str
+    read_scope: str
+    authority: str
+    trace_file: str
+    context: Any
+
+
+class RunResultExtras(TypedDict, total=False):
+    """Keys of `RunResult` that may be absent."""
+
+    cleanup: str
+    cost_microusd: int
+    engine_microusd: int
+    jev_microusd: int
+    payer: str
+
+
+class RunResult(RunResultExtras):
+    """How a run ended. Costs are in millionths of a dollar."""
+
+    ending: str
+    exit_code: int | None
+    stop_requested: bool
+    group_clear: bool
+    elapsed_ms: int | None
+    trace_digest: Digest | None
+    candidate_snapshot: BareDigest | None
+    artifact_file: str | None
+    artifact_digest: Digest | None
+    output_incomplete: bool
+    cost_status: CostStatus
+
+
+class CheckReport(TypedDict):
+    """What the independent checks found."""
+
+    schema: str
+    requirements_digest: BareDigest
+    context_digest: BareDigest | None
+    candidate_snapshot: BareDigest | None
+    verdict: Literal["passed", "failed", "unavailable", "disputed"]
+    evidence: Any
+    reason: str | None
+
+
+class RunExtras(TypedDict, total=False):
+    """Keys of `Run` that may be absent."""
+
+    effect_id: str
+    process_id: int
+    result: RunResult
+    reason: str
+    report: CheckReport
+    check_reason: str
+
+
+class Run(RunExtras):
+    """One turn's run: what was admitted and what became of it."""
+
+    epoch: int
+    revision: int
+    admission: Admission
+
+
+class TaskExtras(TypedDict, total=False):
+    """Keys of `Task` that may be absent."""
+
+    corrections: list[Correction]
+    run: Run
+    follow_ups: list[FollowUp]
+    earlier: list[Run]
+
+
+class Task(TaskExtras):
+    """A task as the journal has it."""
+
+    task_id: str
+    revision: int
+    intent: Intent
+    intent_digest: Digest
+    status: Status
+    execution: Execution
+    checks: Checks
+    cancellation_reason: str | None
+
+
+class Summary(TypedDict):
+    """One line of the list of tasks."""
+
+    task_id: str
+    revision: int
+    title: str
+    turn: int
+    status: Status
+    execution: Execution
+    checks: Checks
+
+
+class Cursor(TypedDict):
+    """A place in the evidence of a task; given back unchanged to get the next page."""
+
+    schema: str
+    task_id: str
+    intent_digest: Digest
+    trace_file: str
+    next_step: int
+    prefix_digest: Digest
+
+
+class TraceFault(TypedDict):
+    """What is wrong with one line of a trace."""
+
+    line: int
+    kind: str
+
+
+class EvidenceExtras(TypedDict, total=False):
+    """Keys of `Evidence` that may be absent."""
+
+    faults_omitted: int
+
+
+class Evidence(EvidenceExtras):
+    """One page of a run's evidence. `next` is there while steps are left or the trace may still grow."""
+
+    state: EvidenceState
+    trace_file: str | None
+    digest: Digest | None
+    matches_result: bool | None
+    faults: list[TraceFault]
+    total_steps: int
+    next: Cursor | None
+    more_available: bool
+    steps: list[dict[str, Any]]
+
+
+# The key `from` is a keyword of Python.
+Change = TypedDict(
+    "Change",
+    {
+        "change": Literal["created", "removed", "modified", "renamed", "retyped"],
+        "path": BytePath,
+        "aspect": Literal["content", "mode", "rewritten"],
+        "from": BytePath,
+        "to": BytePath,
+        "altered": bool,
+    },
+    total=False,
+)
+
+
+class ArtifactExtras(TypedDict, total=False):
+    """Keys of `Artifact` that may be absent."""
+
+    reason: str
+
+
+class Artifact(ArtifactExtras):
+    """What became of one changed path. Regular files that are `retained` can be got with `Store.artifact`."""
+
+    path: BytePath
+    state: Literal["retained", "removed", "symlink", "directory", "unavailable", "unavailable_or_over_limit"]
+    digest: Digest | None
+    bytes: int | None
+    link_target: BytePath | None
+
+
+class Manifest(TypedDict):
+    """The changed files of a candidate, as kept."""
+
+    schema: str
+    source_snapshot: BareDigest
+    candidate_snapshot: BareDigest
+    complete: bool
+    omitted_changes: int
+    changes: list[Change]
+    entries: list[Artifact]
+
+
+class View(TypedDict):
+    """A task with one page of its current turn's evidence and what was kept of its candidate."""
+
+    schema: str
+    task: Task
+    evidence: Evidence
+    artifacts: Manifest | None
+    artifact_error: str | None
+    artifact_faults: list[str]
+    verification: Checks
+    integration: str
+    cost_usd: float | None
+    cost_status: CostStatus
+
+
+class CheckExtras(TypedDict, total=False):
+    """Keys of `Check` that may be absent."""
+
+    turn: int
+    detail: str
+
+
+class Check(CheckExtras):
+    """One comparison of a verification."""
+
+    name: str
+    finding: Literal["holds", "absent", "fails"]
+
+
+class VerificationExtras(TypedDict, total=False):
+    """Keys of `Verification` that may be absent."""
+
+    first_mismatch: str
+
+
+class Verification(VerificationExtras):
+    """What re-deriving everything about a task from its store found. Only `verified` means that all of it holds."""
+
+    task_id: str
+    verdict: Verdict
+    state: str
+    checks: list[Check]
+
+
+class PerProcess(TypedDict):
+    """A bound that holds for each process by itself."""
+
+    per_process: int
+
+
+class Together(TypedDict):
+    """A bound that holds for all processes of the boundary together."""
+
+    together: int
+
+
+Bound = Literal["none"] | PerProcess | Together
+Namespace = Literal["host", "own"]
+Power = Literal["kept", "dropped"]
+
+
+class Enforced(TypedDict):
+    """What each layer of a boundary holds. `landlock` is the ABI that restricts files, or `None` when none does."""
+
+    access: Literal["boundary", "toolchains", "full"]
+    root: Literal["host", "assembled"]
+    users: Namespace
+    mounts: Namespace
+    processes: Namespace
+    ipc: Namespace
+    host_name: Namespace
+    network: Literal["host", "loopback", "nothing"]
+    abstract_sockets: Literal["host", "scoped", "own"]
+    landlock: int | None
+    capabilities: Power
+    new_privileges: Power
+    system_calls: Literal["unfiltered", "filtered"]
+    memory: Bound
+    process_count: Bound
+
+
+class CommandReport(TypedDict):
+    """The report of one command in a boundary. `appeared` names files that Git would obey and the command made."""
+
+    schema: str
+    ending: str
+    exit: int | None
+    death: dict[str, int] | None
+    group_clear: bool
+    proof: str | None
+    seconds: float
+    usage: dict[str, Any] | None
+    enforced: Enforced
+    appeared: list[BytePath]
