@@ -115,8 +115,10 @@ impl Execution {
         }
         policy.environment.extend(self.variables.iter().cloned());
         let demand = Enforced::least(policy.access, policy.network);
-        let granted: Vec<&Path> = std::iter::once(workspace.as_path())
-            .chain(self.writes.iter().map(PathBuf::as_path))
+        // A write that cannot be resolved is refused by the boundary, in its own words.
+        let granted: Vec<PathBuf> = std::iter::once(&workspace)
+            .chain(&self.writes)
+            .filter_map(|path| path.canonicalize().ok())
             .collect();
         let scratch = Scratch::create(&scratch_place(environment, &granted))?;
         Ok(PreparedExecution {
@@ -132,7 +134,7 @@ fn world_access(access: Access) -> coder_boundary::Access {
 }
 
 /// A place for the private scratch outside everything the command may write.
-fn scratch_place(environment: &Environment<'_>, granted: &[&Path]) -> PathBuf {
+fn scratch_place(environment: &Environment<'_>, granted: &[PathBuf]) -> PathBuf {
     let named = environment("TMPDIR")
         .map(PathBuf::from)
         .filter(|place| place.is_absolute());

@@ -12,6 +12,8 @@ use std::path::Path;
 const FAILED: u8 = 1;
 
 pub(crate) fn demo(arguments: &DemoArguments) -> Result<u8, Failure> {
+    // Before anything is made: whoever interrupts this finds nothing left behind.
+    let cancel = surroundings::cancel_on_signals()?;
     let temporary = tempfile::Builder::new()
         .prefix("microcoder-demo-")
         .tempdir()
@@ -34,7 +36,7 @@ pub(crate) fn demo(arguments: &DemoArguments) -> Result<u8, Failure> {
         store: &store,
         place: &place,
         clock: surroundings::clock(),
-        cancel: surroundings::cancel_on_signals()?,
+        cancel,
         environment: &surroundings::environment,
         controller: &controller,
         entropy: surroundings::entropy()?,

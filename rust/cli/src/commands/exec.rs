@@ -5,11 +5,11 @@ use crate::arguments::{AccessWord, ExecArguments, NetworkWord};
 use crate::output::{self, Failure};
 use crate::surroundings;
 use coder_boundary::{Mode, Network};
-use coder_host::{Access, Execution, Report, Streams};
+use coder_host::{Access, Execution, Report, ReportFile, Streams};
 use coder_process::{Death, Ending};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const TIMED_OUT: u8 = 124;
 const REFUSED: u8 = 125;
@@ -30,38 +30,38 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
         memory_bytes: arguments.memory,
         timeout: arguments.timeout,
         variables: arguments.env.iter().map(variable).collect::<Result<_, _>>()?,
-        sealed: existing_store(),
+        sealed: existing_stores(),
         ..Execution::new(&here)
     };
     let refused = |error: coder_host::Error| Failure::of(&error, REFUSED);
-    let prepared = execution.prepare(&surroundings::environment).map_err(refused)?;
+    // Before the scratch is made, so that an interrupted command does not leave it behind.
     let cancel = surroundings::cancel_on_signals()?;
+    let prepared = execution.prepare(&surroundings::environment).map_err(refused)?;
+    let report = arguments
+        .report
+        .as_deref()
+        .map(ReportFile::open)
+        .transpose()
+        .map_err(refused)?;
     let executed = prepared
         .run(&arguments.command, Streams::Inherit, &cancel)
         .map_err(refused)?;
     for path in &executed.appeared {
         output::talk(&format!("microcoder: {} appeared; Git would obey it", path.display()));
     }
-    if let Some(path) = &arguments.report {
+    if let Some(place) = report {
         let report = serde_json::to_vec_pretty(&Report::from(&executed))
             .map_err(|error| Failure::new("output", error.to_string(), REFUSED))?;
-        std::fs::write(path, report).map_err(|error| {
-            Failure::new(
-                "io",
-                format!("could not write the report {}: {error}", path.display()),
-                REFUSED,
-            )
-        })?;
+        place.write(&report).map_err(refused)?;
     }
     Ok(status(&executed.outcome.ending))
 }
 
-/// The default store is out of reach even of a command that was given the home directory.
-fn existing_store() -> Vec<PathBuf> {
-    let store = surroundings::store(None, REFUSED)
-        .ok()
-        .filter(|store| Path::is_dir(store));
-    store.into_iter().collect()
+/// The stores this user has are out of reach even of a command that was given the home directory.
+fn existing_stores() -> Vec<PathBuf> {
+    let named = surroundings::environment("MICROCODER_STORE").map(PathBuf::from);
+    let stores = [None, named.as_deref()].map(|store| surroundings::store(store, REFUSED));
+    stores.into_iter().flatten().filter(|store| store.is_dir()).collect()
 }
 
 pub(crate) fn access(word: AccessWord) -> Access {

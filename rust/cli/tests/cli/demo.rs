@@ -1,7 +1,10 @@
 //! `microcoder demo`: the whole job, what it says, what it keeps and what it leaves.
 
-use crate::world::{World, differences};
+use crate::world::{User, World, differences, wait_readable};
+use rstest::rstest;
+use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::time::Instant;
 
 /// The output with the task's name and the kernel's version replaced.
 fn normalised(text: &str) -> String {
@@ -51,9 +54,9 @@ Everything was in a temporary store that is gone now; keep one with --store DIR.
     assert_eq!(differences(&before, &world.listing("")), [""; 0]);
 }
 
-#[test]
-fn its_document_holds_every_part() {
-    let world = World::empty();
+#[rstest]
+fn its_document_holds_every_part(#[values(User::Same, User::Ordinary)] user: User) {
+    let world = World::of(user);
     let before = world.listing("");
     let document = world.microcoder(&["demo", "--json"]).json();
     assert_eq!(document["holds"], true);
@@ -109,5 +112,30 @@ fn with_a_store_everything_can_be_verified_taken_and_dropped_afterwards() {
             world.coder(&["task", "verify", task, "--store", &store]).json(),
             verification
         );
+    }
+}
+
+#[test]
+fn interrupted_at_any_moment_it_leaves_nothing() {
+    let begun = Instant::now();
+    World::empty().microcoder(&["demo"]).run().printed();
+    let whole = begun.elapsed();
+    for part in 0..12 {
+        let world = World::empty();
+        let before = world.listing("");
+        let demo = world.microcoder(&["demo"]).start();
+        let over = demo.ends_within(whole * part / 10);
+        let signal = if part % 2 == 0 { Signal::INT } else { Signal::TERM };
+        let below = if over { Vec::new() } else { demo.freeze() };
+        demo.signal_if_alive(signal);
+        demo.signal_if_alive(Signal::CONT);
+        let seen = demo.wait();
+        // Before it could watch for signals, such a one ends it as any program.
+        let expected = [0, 1, 128 + signal.as_raw()];
+        assert!(expected.contains(&seen.status), "{seen:?}");
+        assert_eq!(differences(&before, &world.listing("")), [""; 0], "{seen:?}");
+        for process in below {
+            wait_readable(process, "a process outlived its host");
+        }
     }
 }

@@ -144,6 +144,34 @@ fn the_store_of_the_user_stays_out_of_reach_even_of_a_command_in_the_home_direct
         .run();
     assert_ne!(seen.status, 0, "{}", seen.stdout);
     assert_eq!(seen.stdout, "");
+    world.directory("elsewhere");
+    world.write("elsewhere/journal", "private");
+    let elsewhere = world.text("elsewhere");
+    let named = world
+        .microcoder(&[
+            "exec",
+            "--read",
+            &world.text(""),
+            "--read-only",
+            "--",
+            "cat",
+            &world.text("elsewhere/journal"),
+        ])
+        .variable("MICROCODER_STORE", &elsewhere)
+        .run();
+    assert_ne!(named.status, 0, "{}", named.stdout);
+    assert_eq!(named.stdout, "");
+}
+
+#[test]
+fn the_directory_for_temporary_files_can_be_granted_by_any_of_its_names() {
+    let world = World::empty();
+    let detour = format!("{}/../tmp", world.text("tmp"));
+    let script = format!("echo x >{}/new && ls -A {}", world.text("tmp"), world.text("tmp"));
+    let seen = world
+        .microcoder(&["exec", "--write", &detour, "--", "sh", "-c", &script])
+        .run();
+    assert_eq!(seen.printed(), "new\n");
 }
 
 #[test]
@@ -205,15 +233,25 @@ fn the_report_says_how_it_ended_and_what_held_it() {
         "appeared": [],
     });
     assert_eq!(found, expected);
-    // A report that cannot be written is told, and only after the command's own work is done.
+    // A report that cannot be written refuses before the command is run.
+    for place in ["/no/such/place", "/dev/null"] {
+        let seen = world
+            .microcoder(&["exec", "--report", place, "--", "sh", "-c", "echo ran"])
+            .run();
+        assert_eq!(seen.refused(125).0, "io");
+    }
+}
+
+#[test]
+fn a_report_in_the_workspace_cannot_be_led_out_of_it() {
+    let world = World::empty();
+    world.write("outside", "kept");
+    let script = format!("ls -A; ln -s {} report.json", world.text("outside"));
     let seen = world
-        .microcoder(&["exec", "--report", "/no/such/place", "--", "sh", "-c", "echo ran"])
+        .microcoder(&["exec", "--report", "report.json", "--", "sh", "-c", &script])
         .run();
-    assert_eq!((seen.status, seen.stdout.as_str()), (125, "ran\n"));
-    assert_eq!(
-        serde_json::from_str::<Value>(&seen.stderr).unwrap()["error"]["code"],
-        "io"
-    );
+    assert_eq!((seen.printed(), world.read("outside").as_str()), ("", "kept"));
+    assert!(world.read("work/report.json").contains("exec-report.v1"));
 }
 
 #[test]

@@ -4,7 +4,6 @@
 //! `MICROCODER_KILLS` says how often (40 unless it says otherwise), `MICROCODER_SEED` repeats the moments of a failure.
 
 use crate::world::{World, wait_readable};
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -90,11 +89,7 @@ fn one(moment: Duration) -> Found {
     let world = World::empty();
     let store = world.text("store");
     let demo = world.microcoder(&["demo", "--store", &store]).start();
-    let wait = Timespec {
-        tv_sec: moment.as_secs().cast_signed(),
-        tv_nsec: moment.subsec_nanos().into(),
-    };
-    let over = rustix::event::poll(&mut [PollFd::new(&demo.descriptor, PollFlags::IN)], Some(&wait)).unwrap() == 1;
+    let over = demo.ends_within(moment);
     let below = if over { Vec::new() } else { demo.freeze() };
     demo.signal_if_alive(Signal::KILL);
     demo.wait();

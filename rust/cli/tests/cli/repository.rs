@@ -311,6 +311,32 @@ fn a_run_commits_in_its_worktree_and_cannot_reach_the_store_or_other_branches() 
 }
 
 #[test]
+fn a_grant_from_standard_input_with_the_developers_tools() {
+    let world = World::new();
+    let tree = world.worktree();
+    let mut prepared = world.prepare(
+        &tree,
+        &[
+            reply(&["echo second >>notes.txt; command -v git"], false),
+            reply(&[], true),
+        ],
+    );
+    prepared.grant["adapter_configuration"]["access"] = json!("toolchains");
+    let grant = prepared.grant.to_string();
+    let call = world
+        .microcoder(&["repository", "--grant", "-"])
+        .variable("MICROCODER_STORE", &world.text("tasks"));
+    let task = call.input(grant.clone()).json();
+    let admission = &task["run"]["admission"];
+    assert_eq!(admission["grant_request"], json!(grant));
+    assert_eq!(admission["grant_digest"], json!(Digest::of(grant.as_bytes())));
+    let labels = [&admission["network"], &admission["read_scope"]];
+    assert_eq!(labels, ["host_network", "workspace_system_and_toolchains"]);
+    assert_eq!(task["run"]["result"]["ending"], "model_finished");
+    assert_eq!(world.task(&["verify", "task-1"]).json()["verdict"], "verified");
+}
+
+#[test]
 fn a_model_that_stops_answering_well_ends_the_run_and_not_the_host() {
     let world = World::new();
     let tree = world.worktree();

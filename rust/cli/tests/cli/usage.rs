@@ -61,6 +61,26 @@ fn a_task_name_that_cannot_be_is_a_wrong_use() {
 }
 
 #[test]
+fn files_that_cannot_be_read_or_are_no_commands() {
+    let world = World::new();
+    let submit = |file: &str| world.task(&["submit", "--file", file]).run().refused(1).0;
+    assert_eq!(submit("/no/such/file"), "read_command");
+    assert_eq!(submit("/tmp"), "read_command");
+    assert_eq!(submit("/dev/zero"), "invalid_command");
+    assert_eq!(submit("/dev/null"), "invalid_command");
+    world.write("work/large", vec![b' '; 64 * 1024 + 1]);
+    assert_eq!(submit("large"), "invalid_command");
+    world.write("work/other", r#"{"schema":"openagents.coder.task-command.v9"}"#);
+    assert_eq!(submit("other"), "unsupported_schema");
+    let grant = |file: &str| world.microcoder(&["repository", "--grant", file]).run().refused(2).0;
+    assert_eq!(
+        [grant("/no/such/file"), grant("/tmp"), grant("/dev/zero")],
+        ["read_grant", "read_grant", "grant_text"]
+    );
+    assert!(!world.path("tasks").exists(), "no refusal makes a store");
+}
+
+#[test]
 fn without_a_home_the_store_must_be_named() {
     let world = World::new();
     let seen = world.coder(&["task", "list"]).without("HOME").run();

@@ -14,6 +14,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// How long anything may take before a test gives up; far above what a loaded machine needs.
@@ -333,6 +334,15 @@ impl Started {
     pub fn wait(mut self) -> Seen {
         let child = self.child.take().unwrap();
         Seen::from(child.wait_with_output().unwrap())
+    }
+
+    /// Waits so long for its end; whether it came.
+    pub fn ends_within(&self, time: Duration) -> bool {
+        let time = Timespec {
+            tv_sec: time.as_secs().cast_signed(),
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        rustix::event::poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], Some(&time)).unwrap() == 1
     }
 
     pub fn signal(&self, signal: Signal) {
