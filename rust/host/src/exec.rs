@@ -2,7 +2,8 @@
 //! `coder_core.Boundary` run. Returns how it ended and what really held it.
 
 use crate::confine::{self, Environment};
-use crate::world::{self, ending_word, tree_json};
+use crate::outcome::{ending_word, peak_memory, tree_json};
+use crate::world;
 use crate::{Access, Error, git_link};
 use coder_boundary::{Boundary, Enforced, Mode, Network, Policy, Scratch, Workspace};
 use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
@@ -282,9 +283,10 @@ impl From<&Executed> for Report {
             group_clear,
             proof,
             seconds: outcome.elapsed.as_secs_f64(),
-            usage: outcome.usage.as_ref().map_or(Value::Null, |usage| {
-                json!({ "memory": world::peak_memory(usage.peak_memory), "cpu_seconds": usage.cpu.as_secs_f64() })
-            }),
+            usage: outcome.usage.as_ref().map_or(
+                Value::Null,
+                |usage| json!({ "memory": peak_memory(usage.peak_memory), "cpu_seconds": usage.cpu.as_secs_f64() }),
+            ),
             enforced: executed.enforced.clone(),
             appeared: executed.appeared.iter().map(|path| path.as_path().into()).collect(),
         }

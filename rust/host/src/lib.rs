@@ -24,6 +24,7 @@ mod git_link;
 mod grant;
 mod judge;
 mod launch;
+mod outcome;
 mod progress;
 mod recorder;
 mod report_file;

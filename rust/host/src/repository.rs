@@ -253,7 +253,7 @@ impl<'a> Turn<'a> {
         Looped {
             outcome,
             group_clear: !world.cleanup_unknown,
-            proof: world.proof.map(crate::world::proof_word),
+            proof: world.proof.map(crate::outcome::proof_word),
         }
     }
 

@@ -2,15 +2,16 @@
 //! and read is an effect: its intent is on disk before it, what came of it after it (specification, "Effects,
 //! credentials, and cancellation").
 
+use crate::outcome::{captured, command_result, joined, read_result};
 use crate::progress::{Progress, Watch};
 use crate::recorder::Recorder;
 use coder_agent::{Captured, Env, HostFault, Ran, RanEnd, Viewed};
 use coder_boundary::{Boundary, Enforced};
-use coder_digest::{Digest, display_bytes};
-use coder_process::{Cancel, Death, Ending, Event, Flow, Outcome, Output, PeakMemory, Proof, Stream, Tree, Window};
+use coder_digest::Digest;
+use coder_process::{Cancel, Death, Ending, Event, Flow, Outcome, Output, Proof, Stream, Tree, Window};
 use coder_trace::{Bytes, Call, EffectKind, Intent, ProcessRecord, Source, Step, StreamName, StreamRecord};
 use coder_workspace::{Confined, Observation, ReadCap};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -163,7 +164,7 @@ impl World<'_, '_> {
     fn concluded(&mut self, script: &str, intent: Intent, outcome: &Outcome, flushed: Result<(), HostFault>) -> Ran {
         let enforced = self.boundary.enforced(outcome.layers);
         let (end, note) = judged(outcome);
-        let result = command_result(outcome, &enforced);
+        let result = command_result(outcome, &enforced, self.stream_bytes);
         let mut step = Step::new(Source::Agent, "");
         let shown = joined(outcome);
         step.call = Some(call(&intent, script, shown, &end.to_string(), outcome.elapsed));
@@ -319,128 +320,6 @@ fn judged(outcome: &Outcome) -> (RanEnd, Option<String>) {
             (end, Some(note))
         }
         Ending::Unknown => (RanEnd::Unknown, None),
-    }
-}
-
-fn death_json(death: Death) -> Value {
-    match death {
-        Death::Exited(status) => json!({ "exited": status }),
-        Death::Signalled(signal) => json!({ "signalled": signal }),
-        Death::Unknown => Value::Null,
-    }
-}
-
-/// The stable word of an ending and the exit status, where there is one.
-pub(crate) fn ending_word(ending: &Ending) -> (&'static str, Option<i32>, Value) {
-    match ending {
-        Ending::Exited(status) => ("exited", Some(*status), json!({ "exited": status })),
-        Ending::Signalled(signal) => ("signalled", None, json!({ "signalled": signal })),
-        Ending::Unknown => ("unknown", None, Value::Null),
-        Ending::DeadlineExceeded { death } => ("deadline_exceeded", None, death_json(*death)),
-        Ending::Cancelled { death, .. } => ("cancelled", None, death_json(*death)),
-        Ending::OutputLimit { death } => ("output_limit", None, death_json(*death)),
-        Ending::Stopped { death } => ("stopped", None, death_json(*death)),
-    }
-}
-
-pub(crate) fn proof_word(proof: Proof) -> &'static str {
-    match proof {
-        Proof::Namespace => "process_namespace_ended",
-        Proof::Reaped => "subreaper_has_no_child",
-    }
-}
-
-pub(crate) fn tree_json(tree: Tree) -> (bool, Option<&'static str>) {
-    match tree {
-        Tree::Clear(proof) => (true, Some(proof_word(proof))),
-        Tree::Unknown => (false, None),
-    }
-}
-
-pub(crate) fn peak_memory(peak: PeakMemory) -> Value {
-    match peak {
-        PeakMemory::Exactly(bytes) => json!({ "peak_bytes": bytes }),
-        PeakMemory::AtMost(bytes) => json!({ "peak_bytes_at_most": bytes }),
-    }
-}
-
-fn command_result(outcome: &Outcome, enforced: &Enforced) -> Value {
-    let (ending, exit, death) = ending_word(&outcome.ending);
-    let (group_clear, proof) = tree_json(outcome.tree);
-    let tail = |captured: &coder_process::Captured| {
-        if captured.tail.is_empty() {
-            Bytes(captured.head.clone())
-        } else {
-            Bytes(captured.tail.clone())
-        }
-    };
-    let tail_offset = if outcome.stdout.tail.is_empty() {
-        0
-    } else {
-        outcome.stdout.tail_offset
-    };
-    json!({
-        "ending": ending,
-        "exit": exit,
-        "death": death,
-        "group_clear": group_clear,
-        "proof": proof,
-        "requested_stop": matches!(outcome.ending, Ending::Cancelled { .. } | Ending::Stopped { .. }),
-        "stdout_tail": tail(&outcome.stdout),
-        "stdout_tail_offset": tail_offset,
-        "stdout_bytes": outcome.stdout.total_bytes,
-        "stderr": tail(&outcome.stderr),
-        "stderr_bytes": outcome.stderr.total_bytes,
-        "stderr_truncated": outcome.stderr.truncated(),
-        "seconds": outcome.elapsed.as_secs_f64(),
-        "memory": outcome.usage.as_ref().map(|usage| peak_memory(usage.peak_memory)),
-        "enforced": enforced,
-    })
-}
-
-fn captured(captured: &coder_process::Captured) -> Captured {
-    let kept = (captured.head.len() + captured.tail.len()) as u64;
-    Captured {
-        head: captured.head.clone(),
-        dropped: captured.total_bytes.saturating_sub(kept),
-        tail: captured.tail.clone(),
-    }
-}
-
-/// Standard output then standard error, as a person reads them; the exact bytes are in the stream records.
-fn joined(outcome: &Outcome) -> String {
-    let mut text = String::new();
-    for captured in [&outcome.stdout, &outcome.stderr] {
-        text.push_str(&lines(&captured.head));
-        if let Some(gap) = captured.gap() {
-            text.push_str(&format!("\n[{} bytes left out]\n", gap.end - gap.start));
-        }
-        text.push_str(&lines(&captured.tail));
-    }
-    text
-}
-
-fn lines(bytes: &[u8]) -> String {
-    let shown: Vec<String> = bytes.split(|byte| *byte == b'\n').map(display_bytes).collect();
-    shown.join("\n")
-}
-
-fn read_result(observation: &Observation) -> Value {
-    match observation {
-        Observation::Found { bytes, digest, total } => json!({
-            "observation": "found", "bytes": bytes.len(), "digest": digest, "total_bytes": total,
-            "truncated": (bytes.len() as u64) < *total, "content": Bytes(bytes.clone()),
-        }),
-        Observation::Absent => json!({ "observation": "absent" }),
-        Observation::Refused(refusal) => json!({ "observation": "refused", "reason": refusal.to_string() }),
-        Observation::ReadError {
-            partial,
-            digest,
-            reason,
-        } => json!({
-            "observation": "read_error", "reason": reason, "bytes": partial.len(), "digest": digest,
-            "content": Bytes(partial.clone()), "observation_complete": false,
-        }),
     }
 }
 

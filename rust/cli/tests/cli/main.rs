@@ -2,6 +2,7 @@
 //! before and after. What a single crate promises is tested in that crate; here it is shown that the tools keep it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod call;
 mod cancel;
 mod demo;
 mod escape;
@@ -12,6 +13,7 @@ mod openai;
 mod refusals;
 mod repository;
 mod run;
+mod source;
 mod tamper;
 mod usage;
 mod world;

@@ -337,6 +337,43 @@ fn a_grant_from_standard_input_with_the_developers_tools() {
 }
 
 #[test]
+fn streams_of_any_bytes_fit_into_the_evidence_at_the_largest_bound() {
+    let world = World::new();
+    let tree = world.worktree();
+    let loud = "head -c 1500000 /dev/urandom; head -c 1500000 /dev/urandom >&2";
+    let longer_than_the_head = "head -c 50000 /dev/zero | tr '\\0' e >&2";
+    let mut prepared = world.prepare(&tree, &[reply(&[loud, longer_than_the_head], false), reply(&[], true)]);
+    prepared.grant["stream_bytes"] = json!(1 << 20);
+    let task = prepared.call().json();
+    assert_eq!(task["run"]["result"]["ending"], "model_finished");
+    assert_eq!(task["run"]["result"]["output_incomplete"], false);
+    let results: Vec<Value> = world
+        .read("tasks/task-1.1.atif.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["step"]["extensions"]["effect_result"].take())
+        .filter(|result| result["kind"] == "command")
+        .map(|mut result| result["result"].take())
+        .collect();
+    let told = |index: usize| {
+        let result: &Value = &results[index];
+        let kept = serde_json::from_value::<coder_trace::Bytes>(result["stderr"].clone())
+            .unwrap()
+            .0
+            .len();
+        (
+            kept,
+            result["stderr_bytes"].as_u64().unwrap(),
+            result["stderr_truncated"].as_bool().unwrap(),
+        )
+    };
+    assert_eq!(
+        [told(0), told(1)],
+        [(1 << 20, 1_500_000, true), (50_000, 50_000, false)]
+    );
+    assert_eq!(world.task(&["verify", "task-1"]).json()["verdict"], "verified");
+}
+
+#[test]
 fn a_model_that_stops_answering_well_ends_the_run_and_not_the_host() {
     let world = World::new();
     let tree = world.worktree();
