@@ -1,6 +1,7 @@
 //! How anything is printed: data to standard output, talk to standard error, a failure once and in one form. A reader
 //! that closed its end early is no failure.
 
+use coder_digest::is_unsafe_to_show;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
@@ -29,7 +30,12 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         let mut talk = io::stderr().lock();
         let written = if talk.is_terminal() {
-            writeln!(talk, "error: {} ({})", self.message, self.code)
+            writeln!(
+                talk,
+                "error: {} ({})",
+                coder_digest::display_bytes(self.message.as_bytes()),
+                self.code
+            )
         } else {
             let error = serde_json::json!({ "error": { "code": self.code, "message": self.message } });
             writeln!(talk, "{error}")
@@ -58,7 +64,21 @@ pub(crate) fn data(bytes: &[u8]) -> Result<(), Failure> {
 pub(crate) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::new("output", format!("the answer has no JSON form: {error}"), 1))?;
-    data(format!("{text}\n").as_bytes())
+    data(format!("{}\n", unobeyed(&text)).as_bytes())
+}
+
+/// The same JSON without a character that a terminal would obey: such a one only stands inside a string, where JSON has an
+/// escape for it.
+fn unobeyed(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character != '\n' && is_unsafe_to_show(character) {
+            safe.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
 }
 
 /// Writes one line of talk to standard error.
@@ -70,4 +90,17 @@ pub(crate) fn talk(line: &str) {
 /// Whether a person reads standard output.
 pub(crate) fn person_reads() -> bool {
     io::stdout().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_on_a_terminal_is_the_same_json_and_steers_nothing() {
+        let value = serde_json::json!({ "reply": "a\u{9b}2J\u{202e}b\nc" });
+        let text = unobeyed(&serde_json::to_string_pretty(&value).unwrap());
+        assert_eq!(text, "{\n  \"reply\": \"a\\u009b2J\\u202eb\\nc\"\n}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+    }
 }

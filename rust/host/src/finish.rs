@@ -2,7 +2,7 @@
 //! Nothing here can fail the run any more; what could not be kept is said in the result.
 
 use crate::admission::{Admitted, observe};
-use crate::recorder::Fault;
+use crate::recorder::{Fault, FaultKind};
 use crate::{Error, world};
 use coder_agent::{Ask, Cost, Ending, Outcome};
 use coder_boundary::Scratch;
@@ -132,7 +132,7 @@ pub(crate) struct Finish {
 impl Finish {
     /// The stable word of the ending (facts 4.8).
     fn ending(&self) -> &'static str {
-        if let Some(Fault { disk_full: true, .. }) = self.fault {
+        if self.fault_kind() == Some(FaultKind::DiskFull) {
             return "disk_full";
         }
         if !self.group_clear && !self.stop_requested {
@@ -160,6 +160,10 @@ impl Finish {
                 "loop_incomplete"
             }
         }
+    }
+
+    fn fault_kind(&self) -> Option<FaultKind> {
+        self.fault.as_ref().map(|fault| fault.kind)
     }
 
     fn is_completed(&self) -> bool {
@@ -206,7 +210,7 @@ impl Finish {
             candidate_snapshot: self.candidate.snapshot,
             artifact_file: artifacts.map(|kept| kept.file_name.clone()),
             artifact_digest: artifacts.map(|kept| kept.digest),
-            output_incomplete: self.fault.is_some()
+            output_incomplete: matches!(self.fault_kind(), Some(FaultKind::Retention | FaultKind::DiskFull))
                 || !retained
                 || !faults.is_empty()
                 || !self.candidate.faults.is_empty(),

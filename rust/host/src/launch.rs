@@ -12,7 +12,9 @@ use crate::{Error, generation, grant, view};
 use coder_digest::{Clock, Digest, Identifier, TaskId, Timestamp};
 use coder_journal::{COMMAND_SCHEMA, REPOSITORY, Store, Task};
 use coder_process::Cancel;
-use coder_workspace::{BranchFate, BranchName, Change, CommitId, Git, Repository, Uncommitted, Worktree, Worktrees};
+use coder_workspace::{
+    BranchFate, BranchName, Change, CommitId, Git, Head, Repository, Uncommitted, Worktree, Worktrees,
+};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -58,16 +60,27 @@ pub struct Launched {
     pub branch: BranchName,
     /// The commit it began with.
     pub base: CommitId,
-    /// Where its branch stands now.
-    pub head: Option<CommitId>,
-    /// What of the worktree is not committed.
-    pub left: Uncommitted,
+    /// How the worktree stands now; the reason where Git cannot say, after a run that damaged it.
+    pub stands: Result<Standing, String>,
+    /// The host's sentence on how it ended.
+    pub summary: Option<String>,
     /// The changed paths, once the candidate was kept.
     pub changes: Vec<Change>,
     /// What the user had not committed, and the run therefore did not see.
     pub unseen: Uncommitted,
     /// What the model said to the user last.
     pub reply: Option<String>,
+}
+
+/// How a worktree stands after its run.
+#[derive(Debug)]
+pub struct Standing {
+    /// The commit it is at.
+    pub head: Option<CommitId>,
+    /// Where HEAD points, if the run moved it away from its own branch.
+    pub moved: Option<String>,
+    /// What is not committed.
+    pub left: Uncommitted,
 }
 
 impl Launch<'_> {
@@ -84,6 +97,7 @@ impl Launch<'_> {
         })?;
         let task_id = task_id(self.clock.now(), self.entropy)?;
         self.check(&task_id, &repository, &base)?;
+        keep_outside(self.store, &repository)?;
         let store = Store::open(self.store, Arc::clone(&self.clock))?;
         let worktrees = Worktrees::open(git.clone(), &store.path().join("worktrees"))?;
         let branch = BranchName::candidate(&task_id)?;
@@ -104,14 +118,14 @@ impl Launch<'_> {
                 return Err(error);
             }
         };
-        let after = Repository::identify(&git, &worktree.repository.top)?;
+        let disposition = view::said(&store, &task);
         Ok(Launched {
             changes: view::candidate(&store, &task)
                 .map(|manifest| manifest.changes)
                 .unwrap_or_default(),
-            reply: view::last_reply(&store, &task),
-            left: after.uncommitted(&git)?,
-            head: after.head.commit().cloned(),
+            stands: standing(&git, &worktree).map_err(|error| error.message()),
+            summary: disposition.summary,
+            reply: disposition.reply,
             repository: repository.top,
             worktree: worktree.repository.top,
             branch,
@@ -201,6 +215,42 @@ fn withdraw(store: &Store, task: &Task) -> Result<(), Error> {
     let command_id = Identifier::new(format!("withdraw-{}", task.task_id));
     let command_id = command_id.map_err(|error| grant::field("command_id", error.to_string()))?;
     store.cancel_now(&command_id, &task.task_id, "the run could not begin")?;
+    Ok(())
+}
+
+/// Looks at the worktree after the run, whose files the run may have damaged or turned elsewhere.
+fn standing(git: &Git, worktree: &Worktree) -> Result<Standing, Error> {
+    let after = Repository::identify(git, &worktree.repository.top)?;
+    let own = worktree.branch.reference();
+    let moved = match &after.head {
+        Head::Branch { reference, .. } | Head::Unborn { reference } if reference.as_bytes() == own.as_bytes() => None,
+        Head::Branch { reference, .. } | Head::Unborn { reference } => Some(reference.to_string()),
+        Head::Detached { commit } => Some(commit.to_string()),
+    };
+    Ok(Standing {
+        head: after.head.commit().cloned(),
+        moved,
+        left: after.uncommitted(git)?,
+    })
+}
+
+/// Refuses a store in the repository before anything is made there.
+fn keep_outside(store: &Path, repository: &Repository) -> Result<(), Error> {
+    let mut existing = store;
+    let resolved = loop {
+        match (existing.canonicalize(), existing.parent()) {
+            (Ok(resolved), _) => break resolved,
+            (Err(_), Some(parent)) => existing = parent,
+            (Err(_), None) => return Ok(()),
+        }
+    };
+    let inside = |tree: &Path| resolved.starts_with(tree);
+    if inside(&repository.top) || inside(&repository.common_directory) {
+        return Err(Error::StoreOverlaps {
+            store: store.to_owned(),
+            workspace: repository.top.clone(),
+        });
+    }
     Ok(())
 }
 

@@ -45,7 +45,7 @@ pub use doctor::{Diagnosis, Item, Standing, diagnose};
 pub use error::Error;
 pub use exec::{Executed, Execution, PreparedExecution, Report, Streams};
 pub use grant::{Grant, NewGrant, Work, WorkspaceAccess, write as write_grant};
-pub use launch::{Launch, Launched, worktree_place};
+pub use launch::{Launch, Launched, Standing as WorktreeStanding, worktree_place};
 pub use progress::{Progress, Watcher};
 pub use report_file::ReportFile;
 pub use repository::{RepositoryRun, run_repository};

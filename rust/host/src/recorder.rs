@@ -20,11 +20,22 @@ struct State {
     begun: Instant,
 }
 
-/// Why evidence stopped.
+/// What kept a run from going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultKind {
+    /// A record could not be retained: the evidence is incomplete from there on.
+    Retention,
+    /// The same, because no space was left.
+    DiskFull,
+    /// Something else; the evidence of it is whole.
+    Declared,
+}
+
+/// Why a run must not go on.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
     pub(crate) reason: String,
-    pub(crate) disk_full: bool,
+    pub(crate) kind: FaultKind,
 }
 
 impl Recorder {
@@ -50,7 +61,7 @@ impl Recorder {
         let mut state = self.0.borrow_mut();
         let fault = state.fault.get_or_insert_with(|| Fault {
             reason: reason.into(),
-            disk_full: false,
+            kind: FaultKind::Declared,
         });
         HostFault(fault.reason.clone())
     }
@@ -64,7 +75,10 @@ impl Recorder {
             let reason = format!("evidence could not be retained: {error}");
             state.fault = Some(Fault {
                 reason: reason.clone(),
-                disk_full: error.is_disk_full(),
+                kind: match error.is_disk_full() {
+                    true => FaultKind::DiskFull,
+                    false => FaultKind::Retention,
+                },
             });
             HostFault(reason)
         })

@@ -3,6 +3,7 @@
 use crate::Error;
 use coder_digest::Clock;
 use coder_journal::Store;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,9 +32,13 @@ pub fn open_to_read(path: &Path, clock: Arc<dyn Clock>) -> Result<Store, Error> 
 
 fn require(path: &Path) -> Result<(), Error> {
     // The database file and not the directory: an empty directory is no store, and must not become one by a look.
-    if path.join("journal.db").symlink_metadata().is_ok() {
-        Ok(())
-    } else {
-        Err(Error::NoStore { path: path.to_owned() })
+    let database = path.join("journal.db");
+    match database.symlink_metadata() {
+        Ok(_) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(Error::NoStore { path: path.to_owned() })
+        }
+        // A store nobody lets us look into is not an absent one.
+        Err(source) => Err(Error::file("look at the store's", &database)(source)),
     }
 }

@@ -22,6 +22,8 @@ use std::path::Path;
 pub enum Verdict {
     /// The run has a result and everything is as it must be.
     Verified,
+    /// The run has a result and nothing contradicts itself, but the run could not keep part of its evidence, and says so.
+    Incomplete,
     /// Nothing contradicts itself, but there is no final result: never run, still running, or its owner is gone.
     Unfinished,
     /// Something is not what it must be.
@@ -98,7 +100,10 @@ pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     let failed = findings.checks.iter().find(|check| check.finding == Finding::Fails);
     let verdict = match failed {
         Some(_) => Verdict::Mismatch,
-        None if result && task.status == Status::Finished => Verdict::Verified,
+        None if result && task.status == Status::Finished => match findings.lacking() {
+            None => Verdict::Verified,
+            Some(_) => Verdict::Incomplete,
+        },
         None => Verdict::Unfinished,
     };
     Ok(Verification {
@@ -150,6 +155,11 @@ impl Findings {
         });
     }
 
+    /// What an ended run does not have although it should.
+    fn lacking(&self) -> Option<&Check> {
+        self.checks.iter().find(|check| check.finding == Finding::Absent)
+    }
+
     fn outcome(&mut self, name: &'static str, outcome: Result<(), String>) {
         let holds = outcome.is_ok();
         self.compare(name, holds, || outcome.err().unwrap_or_default());
@@ -180,6 +190,9 @@ fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
             Some(_) | None => Retained::Complete,
         },
     };
+    if result.is_some_and(|result| result.output_incomplete) {
+        findings.absent("evidence", "the run says that it could not retain all of it");
+    }
     let path = store.join(&admission.trace_file);
     let examined = examine(Some(&path), expectation);
     let reader = examined.reader.and_then(Result::ok);
@@ -209,7 +222,8 @@ fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
         (None, Some(result)) if result.candidate_snapshot.is_some() => {
             findings.outcome("candidate", Err("the trace does not name what was kept".into()));
         }
-        (_, None | Some(_)) => findings.absent("candidate", "the run has no result yet"),
+        (_, Some(_)) => findings.absent("candidate", "the run kept none"),
+        (_, None) => findings.absent("candidate", "the run has no result yet"),
     }
 }
 
@@ -226,6 +240,8 @@ fn trace_state(state: EvidenceState, reader: Option<&Reader>, ended: bool, seale
         // A line the host was writing when it was killed is no contradiction; everything before it is judged as usual.
         EvidenceState::Damaged if !ended && only_torn(reader) => findings.absent("trace", told()),
         EvidenceState::Missing | EvidenceState::Malformed if !ended => findings.absent("trace", told()),
+        // The trace could not be made, and the result says so by naming no digest; nothing was run then.
+        EvidenceState::Missing if !sealed => findings.absent("trace", told()),
         EvidenceState::NotStarted
         | EvidenceState::Missing
         | EvidenceState::UnavailableOrUnsafe

@@ -147,14 +147,26 @@ pub fn export_atif(store: &Store, task: &coder_digest::TaskId, output: impl std:
     Ok(coder_trace::write_atif_document(&reader, output)?)
 }
 
-/// What the model said to the user last, as the disposition has it.
-pub(crate) fn last_reply(store: &Store, task: &Task) -> Option<String> {
-    let disposition = disposition(store, task).ok()?;
-    let reply = disposition
-        .extensions
-        .get("adapter_summary")?
-        .pointer("/outcome/reply")?;
-    reply.as_str().map(str::to_owned)
+/// What a run's last step says for a person.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    /// The host's sentence on how it ended.
+    pub(crate) summary: Option<String>,
+    /// What the model said to the user last.
+    pub(crate) reply: Option<String>,
+}
+
+/// What the disposition says; nothing where there is none to read.
+pub(crate) fn said(store: &Store, task: &Task) -> Said {
+    let Ok(disposition) = disposition(store, task) else {
+        return Said::default();
+    };
+    let summary = disposition.extensions.get("adapter_summary");
+    let text = |pointer: &str| Some(summary?.pointer(pointer)?.as_str()?.to_owned());
+    Said {
+        summary: text("/summary"),
+        reply: text("/outcome/reply"),
+    }
 }
 
 /// The last step of a run's trace: what the host says of it as a whole.

@@ -5,7 +5,7 @@ use crate::output::{self, Failure};
 use crate::progress::{Display, Show};
 use crate::surroundings;
 use coder_digest::{Digest, ModelName};
-use coder_host::{Api, Configuration, Effort, Generation, IN_PROCESS, Launch, Launched, Progress};
+use coder_host::{Api, Configuration, Effort, Generation, IN_PROCESS, Launch, Launched, Progress, WorktreeStanding};
 use coder_journal::Execution;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -14,6 +14,8 @@ const REFUSED: u8 = 1;
 const WRONG_USE: u8 = 2;
 /// The model name a recorded conversation runs under unless another is named.
 const SCRIPTED_MODEL: &str = "scripted";
+/// The ending that needs no explanation.
+const MODEL_FINISHED: &str = "model_finished";
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let prompt = match (&arguments.prompt, &arguments.prompt_file) {
@@ -127,7 +129,8 @@ pub(crate) struct Commands {
     pub(crate) view: String,
     pub(crate) verify: String,
     pub(crate) diff: String,
-    pub(crate) take: String,
+    /// Nothing to take, or not by a command that can be trusted.
+    pub(crate) take: Option<String>,
     pub(crate) drop: String,
 }
 
@@ -137,13 +140,14 @@ pub(crate) fn commands(launched: &Launched, store: Option<&Path>) -> Commands {
     let (worktree, repository) = (quoted(&launched.worktree), quoted(&launched.repository));
     let branch = launched.branch.as_str();
     let merge = format!("git -C {repository} merge {branch}");
-    let take = if launched.left.is_clean() {
-        merge
-    } else {
-        format!(
+    let take = match &launched.stands {
+        _ if launched.changes.is_empty() => None,
+        Err(_) | Ok(WorktreeStanding { moved: Some(_), .. }) => None,
+        Ok(standing) if standing.left.is_clean() => Some(merge),
+        Ok(_) => Some(format!(
             "git -C {worktree} add --all && git -C {worktree} commit -m {} && {merge}",
             quoted_text(&launched.task.intent.title)
-        )
+        )),
     };
     Commands {
         view: format!("coder task view {task}{store}"),
@@ -168,6 +172,22 @@ pub(crate) fn came_of(launched: &Launched) -> String {
         text.push_str(&format!("{}\n\n", plain(reply)));
     }
     text.push_str(&format!("Task {}: {}\n", launched.task.task_id, ending(launched)));
+    if ending(launched) != MODEL_FINISHED
+        && let Some(summary) = &launched.summary
+    {
+        text.push_str(&format!("Why: {}\n", plain(summary)));
+    }
+    if launched.task.execution == Execution::Stopped {
+        text.push_str("A stop was asked for while it ran.\n");
+    }
+    match &launched.stands {
+        Ok(WorktreeStanding { moved: None, .. }) => {}
+        Ok(WorktreeStanding { moved: Some(place), .. }) => text.push_str(&format!(
+            "The run moved HEAD of its worktree to {}: look before you use Git there.\n",
+            plain(place)
+        )),
+        Err(reason) => text.push_str(&format!("Git cannot read the worktree any more: {}\n", plain(reason))),
+    }
     if launched.changes.is_empty() {
         text.push_str("Nothing changed.\n");
     } else {
@@ -185,9 +205,12 @@ pub(crate) fn came_of(launched: &Launched) -> String {
 /// The commands that go on from a run, for a person.
 pub(crate) fn ways_on(launched: &Launched, store: Option<&Path>) -> String {
     let commands = commands(launched, store);
+    let take = commands
+        .take
+        .map_or(String::new(), |take| format!("Take it:     {take}\n"));
     format!(
-        "Look at it:  {}\n             {}\nVerify it:   {}\nTake it:     {}\nDrop it:     {}\n",
-        commands.diff, commands.view, commands.verify, commands.take, commands.drop
+        "Look at it:  {}\n             {}\nVerify it:   {}\n{take}Drop it:     {}\n",
+        commands.diff, commands.view, commands.verify, commands.drop
     )
 }
 
@@ -202,8 +225,10 @@ pub(crate) fn document(launched: &Launched) -> Value {
         "worktree": coder_digest::BytePath::from(launched.worktree.as_path()),
         "branch": launched.branch.as_str(),
         "base": launched.base,
-        "head": launched.head,
-        "committed": launched.left.is_clean(),
+        "summary": launched.summary,
+        "head": launched.stands.as_ref().ok().and_then(|standing| standing.head.as_ref()),
+        "head_moved_to": launched.stands.as_ref().ok().and_then(|standing| standing.moved.as_ref()),
+        "committed": launched.stands.as_ref().ok().map(|standing| standing.left.is_clean()),
         "changes": launched.changes,
         "take": commands.take,
         "drop": commands.drop,

@@ -162,6 +162,7 @@ fn verify(arguments: &TaskName) -> Result<u8, Failure> {
         }
         text.push_str(&match (&verification.verdict, &verification.first_mismatch) {
             (Verdict::Verified, _) => "Verified.\n".to_owned(),
+            (Verdict::Incomplete, _) => "Incomplete: the run could not keep all of its evidence.\n".to_owned(),
             (Verdict::Unfinished, _) => format!("Unfinished: the task is {}.\n", verification.state),
             (Verdict::Mismatch, mismatch) => format!("MISMATCH: {}.\n", mismatch.as_deref().unwrap_or_default()),
         });

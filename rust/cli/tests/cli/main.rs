@@ -7,6 +7,7 @@ mod cancel;
 mod demo;
 mod escape;
 mod exec;
+mod full_disk;
 mod kill;
 mod memory;
 mod openai;
