@@ -66,13 +66,23 @@ impl fmt::Debug for BytePath {
     }
 }
 
-/// Bytes for a person's eye: control characters escaped so that a terminal obeys none of them, what is not UTF-8
-/// replaced. Lossy by design; never parse or compare it.
+/// Whether a character does something to a terminal or to the order of the text around it: control characters of both
+/// sets, line and paragraph separators, and marks that turn the direction of writing.
+pub fn is_unsafe_to_show(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
+        )
+}
+
+/// Bytes for a person's eye: what is unsafe to show is escaped, what is not UTF-8 replaced. Lossy by design; never parse
+/// or compare it.
 pub fn display_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
-            if character.is_control() {
+            if is_unsafe_to_show(character) {
                 text.extend(character.escape_default());
             } else {
                 text.push(character);
@@ -150,5 +160,7 @@ mod tests {
     #[test]
     fn a_terminal_obeys_nothing_of_a_displayed_name() {
         assert_eq!(display_bytes(b"a\x1b[31m\n\xff"), "a\\u{1b}[31m\\n\u{fffd}");
+        let turned = "a\u{9b}31m\u{202e}b\u{2028}";
+        assert_eq!(display_bytes(turned.as_bytes()), "a\\u{9b}31m\\u{202e}b\\u{2028}");
     }
 }

@@ -20,7 +20,7 @@ mod identifier;
 pub mod json;
 mod text;
 
-pub use byte_path::{BytePath, display_bytes};
+pub use byte_path::{BytePath, display_bytes, is_unsafe_to_show};
 pub use clock::{Clock, FixedClock, SystemClock, Timestamp, TimestampError};
 pub use digest::{Digest, DigestError, Hasher, bare};
 pub use identifier::{Identifier, IdentifierError, ModelName, TaskId};
