@@ -13,9 +13,12 @@ pub enum Error {
         /// Which rule it breaks.
         reason: &'static str,
     },
-    /// The key cannot be sent.
-    #[error("the key cannot be sent in an HTTP header: it is empty or holds characters other than visible ASCII")]
-    Key,
+    /// The key cannot be sent, or could not be kept out of the record.
+    #[error("the key is refused: {reason}")]
+    Key {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// The HTTP client or its runtime could not be set up.
     #[error("the HTTP client could not be set up: {reason}")]
     Setup {
@@ -67,7 +70,7 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Endpoint { .. } => "endpoint",
-            Self::Key => "key",
+            Self::Key { .. } => "key",
             Self::Setup { .. } => "setup",
             Self::ReadScript { .. } => "read_script",
             Self::ScriptDigest { .. } => "script_digest",

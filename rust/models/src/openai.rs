@@ -21,6 +21,10 @@ use std::time::Duration;
 /// How long between two looks at the stop signal while waiting to try again.
 const POLL: Duration = Duration::from_millis(20);
 
+/// The shortest key: what is cleared of a shorter one is cleared of ordinary words with it. Backslashes do not count, since
+/// escaping makes any number of them.
+const MINIMUM_KEY_CHARACTERS: usize = 8;
+
 /// Whether the endpoint is asked to enforce the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResponseFormat {
@@ -60,7 +64,7 @@ impl OpenAi {
     /// Makes a client; nothing is sent. `clock` turns a stated wait into a time.
     ///
     /// # Errors
-    /// [`Error::Key`] for a key that no header can hold, [`Error::Setup`] when TLS or the runtime cannot be set up.
+    /// [`Error::Key`] for a key that no header can hold or that has fewer than 8 characters, [`Error::Setup`] when TLS or the runtime cannot be set up.
     pub fn new(config: OpenAiConfig, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let authorization = config.key.as_ref().map(authorization).transpose()?;
         let mut builder = reqwest::Client::builder()
@@ -307,11 +311,21 @@ fn account(generated: &mut Generated, response: &AttemptResponse) {
 }
 
 fn authorization(key: &Secret) -> Result<HeaderValue, Error> {
+    let unsendable = Error::Key {
+        reason: "no HTTP header can hold it: it is empty or holds characters other than visible ASCII",
+    };
+    let distinct = key.distinct();
     let key = key.expose();
     if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Error::Key);
+        return Err(unsendable);
     }
-    let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| Error::Key)?;
+    if distinct < MINIMUM_KEY_CHARACTERS {
+        return Err(Error::Key {
+            reason: "it has fewer than 8 characters other than backslashes, which would be found all over a reply when that is cleared of it: \
+                     use a longer key, or none where the endpoint asks for none",
+        });
+    }
+    let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| unsendable)?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -2,7 +2,7 @@
 //! request still leaves its part on record.
 
 use crate::attempts::{AttemptError, AttemptErrorKind};
-use crate::secret::Secret;
+use crate::secret::{Extent, Secret};
 use coder_agent::Tokens;
 use serde_json::Value;
 
@@ -57,17 +57,21 @@ impl Received {
         });
     }
 
-    /// Clears the key from everything the server wrote.
+    /// Clears the key from everything the server wrote. What belongs to a fault may have been cut in the middle of it.
     pub(crate) fn clear(&mut self, secret: &Secret) {
+        let extent = match self.error {
+            Some(_) => Extent::Cut,
+            None => Extent::Whole,
+        };
         for text in [&mut self.served_model, &mut self.response_id].into_iter().flatten() {
-            secret.clear(text);
+            secret.clear(text, Extent::Cut);
         }
-        secret.clear(&mut self.text);
-        self.items.iter_mut().for_each(|item| secret.clear_value(item));
+        secret.clear(&mut self.text, extent);
+        self.items.iter_mut().for_each(|item| secret.clear_value(item, extent));
         if let Some(error) = &mut self.error {
-            secret.clear(&mut error.message);
+            secret.clear(&mut error.message, extent);
             if let Some(refusal) = &mut error.capacity {
-                secret.clear(&mut refusal.message);
+                secret.clear(&mut refusal.message, extent);
             }
         }
     }

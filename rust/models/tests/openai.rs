@@ -679,40 +679,47 @@ fn no_connection_costs_nothing() {
     );
 }
 
-#[test]
-fn the_key_shows_nowhere() {
-    const CANARY: &str = "sk-canary-5f2a";
+#[rstest]
+#[case::plain("sk-canary-5f2a")]
+#[case::escaped_by_json(r#"sk-"canary\5f2a"#)]
+fn the_key_shows_nowhere(#[case] key: &str) {
+    let quoted = serde_json::to_string(key).unwrap();
+    let inside = serde_json::to_string(&json!({"reply": key}).to_string()).unwrap();
+    let escaped = quoted.trim_matches('"');
     let echo = respond(
         401,
         &[],
-        &format!(r#"{{"error":{{"message":"bad key {CANARY}","code":"{CANARY}"}}}}"#),
+        &format!(r#"{{"error":{{"message":"bad key {escaped}","code":{quoted}}}}}"#),
     );
     let quote = format!(
-        r#"data: {{"id":"{CANARY}","model":"{CANARY}","choices":[{{"delta":{{"content":"{CANARY}"}},"finish_reason":"stop"}}]}}"#
+        r#"data: {{"id":{quoted},"model":{quoted},"choices":[{{"delta":{{"content":{inside}}},"finish_reason":"stop"}}]}}"#
     );
-    let limit = respond(429, &[], &format!(r#"{{"error":{{"message":"{CANARY}"}}}}"#));
-    let server = Server::start(vec![echo, stream(&[&quote, "data: [DONE]"], 1_000), limit]);
+    let limit = respond(429, &[], &format!(r#"{{"error":{{"message":{quoted}}}}}"#));
+    let words = respond(500, &[], &format!("no JSON: {quoted}"));
+    let server = Server::start(vec![echo, stream(&[&quote, "data: [DONE]"], 1_000), limit, words]);
     let mut config = config(&server);
-    config.key = Some(Secret::new(CANARY));
+    config.key = Some(Secret::new(key));
     let mut client = client(config.clone());
     let mut keeper = Keeper::default();
-    let mut seen = format!("{config:?} {client:?}");
-    for _ in 0..3 {
+    let mut seen = vec![format!("{config:?} {client:?}")];
+    for _ in 0..4 {
         let generated = client.call(&request(), &mut keeper, &|| false);
-        seen.push_str(&format!("{generated:?}"));
+        seen.push(format!("{generated:?}"));
     }
-    seen.push_str(&format!(
-        "{keeper:?} {}",
-        serde_json::to_string(&keeper.responses).unwrap()
-    ));
-    assert!(!seen.contains(CANARY));
-    assert!(seen.contains("bad key [key]"));
-    // It was sent, three times.
+    seen.push(serde_json::to_string(&keeper.responses).unwrap());
+    seen.extend(keeper.errors().into_iter().map(|(_, words)| words));
+    for text in &seen {
+        // In whatever form: what stays of either is no more than escapes can be told apart by.
+        assert!(!text.replace('\\', "").contains(&key.replace('\\', "")), "{text}");
+    }
+    assert_eq!(keeper.responses[1].text, r#"{"reply":"[key]"}"#);
+    assert!(seen.iter().any(|text| text.contains("bad key [key]")));
+    // It was sent, four times.
     let sent = server.finish();
-    assert_eq!(sent.iter().filter(|request| request.head.contains(CANARY)).count(), 3);
+    assert_eq!(sent.iter().filter(|request| request.head.contains(key)).count(), 4);
     assert_eq!(
         sent.iter()
-            .filter(|request| request.body.to_string().contains(CANARY))
+            .filter(|request| request.body.to_string().contains(escaped))
             .count(),
         0
     );
@@ -723,7 +730,10 @@ fn the_key_shows_nowhere() {
 #[case::blank(" \n")]
 #[case::line_end_inside("a\nb")]
 #[case::not_ascii("schlüssel")]
-fn a_key_that_no_header_holds_is_refused(#[case] key: &str) {
+#[case::one_letter("e")]
+#[case::short("EMPTY-7")]
+#[case::backslashes(r"\\\\\\\\\\x")]
+fn a_key_that_cannot_be_sent_or_cleared_is_refused(#[case] key: &str) {
     let server = Server::start(Vec::new());
     let mut config = config(&server);
     config.key = Some(Secret::new(key));
