@@ -9,7 +9,7 @@ use coder_boundary::Scratch;
 use coder_digest::{Clock, Digest};
 use coder_journal::{CostStatus, RunResult};
 use coder_trace::{Source, Step, Writer};
-use coder_workspace::{Extent, Patch, RetainedArtifacts, Retention, Snapshot};
+use coder_workspace::{Extent, IgnoredPaths, Patch, RetainedArtifacts, Retention, Snapshot};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -65,12 +65,20 @@ impl Candidate {
         let retention = Retention::open(store)?;
         self.source_document = Some(keep_document(&retention, &admitted.source)?);
         self.candidate_document = Some(keep_document(&retention, after)?);
-        let ignored = admitted.repository.ignored_paths(&admitted.git)?;
+        // What a run did to its own Git files must not decide whether its work is kept.
+        let ignored = admitted
+            .repository
+            .ignored_paths(&admitted.git)
+            .unwrap_or_else(|error| {
+                self.faults.push(Error::from(error).message());
+                IgnoredPaths::default()
+            });
         let observer = coder_workspace::Observer::new(clock.as_ref()).cache(&admitted.cache);
         let artifacts = coder_workspace::retain(&retention, &admitted.source, after, &ignored, &observer)?;
-        let scratch = Scratch::create(admitted.confined.place.path())?;
+        let artifacts = self.artifacts.insert(artifacts);
         let base = admitted.repository.head.commit();
         if let (Some(base), false) = (base, artifacts.manifest.changes.is_empty()) {
+            let scratch = Scratch::create(admitted.confined.place.path())?;
             let candidate = coder_workspace::Candidate {
                 repository: &admitted.repository,
                 base,
@@ -79,20 +87,9 @@ impl Candidate {
                 ignored: &ignored,
             };
             let patch = coder_workspace::candidate_patch(&admitted.git, &candidate, &scratch.temporary(), PATCH_BYTES);
-            self.patch = Some(self.keep_patch(&retention, patch?)?);
+            self.patch = Some(keep_patch(&retention, &patch?)?);
         }
-        self.artifacts = Some(artifacts);
         Ok(())
-    }
-
-    fn keep_patch(&self, retention: &Retention, patch: Patch) -> Result<Value, Error> {
-        let digest = retention.put(&patch.bytes)?;
-        Ok(json!({
-            "digest": digest,
-            "bytes": patch.bytes.len(),
-            "whole": patch.extent == Extent::Whole,
-            "left_out": patch.left_out,
-        }))
     }
 
     /// The extension of the disposition that names everything kept.
@@ -107,6 +104,16 @@ impl Candidate {
             "faults": self.faults,
         })
     }
+}
+
+fn keep_patch(retention: &Retention, patch: &Patch) -> Result<Value, Error> {
+    let digest = retention.put(&patch.bytes)?;
+    Ok(json!({
+        "digest": digest,
+        "bytes": patch.bytes.len(),
+        "whole": patch.extent == Extent::Whole,
+        "left_out": patch.left_out,
+    }))
 }
 
 fn keep_document(retention: &Retention, snapshot: &Snapshot) -> Result<Digest, Error> {

@@ -2,6 +2,7 @@
 
 use crate::world::{Prepared, World, reply};
 use coder_digest::Digest;
+use rstest::rstest;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -371,6 +372,45 @@ fn streams_of_any_bytes_fit_into_the_evidence_at_the_largest_bound() {
         [(1 << 20, 1_500_000, true), (50_000, 50_000, false)]
     );
     assert_eq!(world.task(&["verify", "task-1"]).json()["verdict"], "verified");
+}
+
+/// What a command may leave behind, and whether all of it can be kept.
+#[rstest]
+#[case::names(
+    "printf x >\"$(printf '\\377\\012name')\"; mkdir -p -- '-d/ spaced'; ln -s / root; ln -s gone dangling",
+    true
+)]
+#[case::kinds(
+    "mkfifo pipe; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"socket\")'; true",
+    false
+)]
+#[case::hard_links("ln notes.txt hard; echo more >>hard", false)]
+#[case::too_large("head -c 2000000 /dev/urandom >large; echo x >small", false)]
+#[case::removed("rm -rf inner notes.txt; ln -s /etc inner", true)]
+#[case::deep(
+    "i=0; while [ $i -lt 300 ]; do mkdir d && cd d || exit 9; i=$((i+1)); done; echo x >leaf",
+    true
+)]
+#[case::many("mkdir many; cd many; seq 5000 | xargs touch", false)]
+#[case::unreadable("mkdir closed; echo x >closed/file; chmod 000 closed; chmod 000 notes.txt", true)]
+fn a_candidate_of_any_shape_is_kept_as_far_as_it_can_be(#[case] script: &str, #[case] whole: bool) {
+    let world = World::new();
+    let tree = world.worktree();
+    let prepared = world.prepare(&tree, &[reply(&[script], false), reply(&[], true)]);
+    let task = prepared.call().json();
+    assert_eq!(task["run"]["result"]["ending"], "model_finished");
+    let view = world.task(&["view", "task-1"]).json();
+    assert_eq!(view["artifact_error"], Value::Null);
+    assert_eq!(
+        view["artifacts"]["complete"],
+        json!(whole),
+        "{:#}",
+        view["artifacts"]["entries"]
+    );
+    assert!(!view["artifacts"]["changes"].as_array().unwrap().is_empty());
+    assert_eq!(world.task(&["verify", "task-1"]).json()["verdict"], "verified");
+    // Nothing of what lies elsewhere is kept for a link that leads there.
+    assert!(!view["artifacts"].to_string().contains("passwd"));
 }
 
 #[test]

@@ -68,6 +68,8 @@ fn from_any_directory_of_the_repository(#[values("repo", "repo/inner")] director
         "branch": branch,
         "base": base,
         "head": base,
+        "head_moved_to": null,
+        "summary": "the model said it is finished",
         "committed": false,
         "changes": [{ "change": "modified", "path": "notes.txt", "aspect": "content" }],
         "take": format!("git -C {worktree} add --all && git -C {worktree} commit -m 'Put a second line' && git -C {repository} merge {branch}"),
@@ -111,6 +113,59 @@ Drop it:     git -C {repository} worktree remove --force {worktree} && git -C {r
     );
     assert_eq!(seen.printed(), expected);
     assert_eq!(world.read("repo/notes.txt"), "not committed\n");
+}
+
+#[test]
+fn a_run_that_moves_head_is_told_and_nothing_is_offered_to_take() {
+    let world = World::new();
+    let script = "echo second >>notes.txt; git commit -qam second; git checkout -q --detach HEAD^";
+    let seen = run(&world, &[reply(&[script], false), reply(&[], true)])
+        .inside("repo")
+        .run();
+    let base = world.git("repo", &["rev-parse", "HEAD"]).trim_end().to_owned();
+    let told = format!("The run moved HEAD of its worktree to {base}: look before you use Git there.\n");
+    assert!(seen.printed().contains(&told), "{}", seen.stdout);
+    assert!(!seen.stdout.contains("Take it:"), "{}", seen.stdout);
+}
+
+#[test]
+fn a_worktree_that_git_cannot_read_any_more_is_told_and_the_evidence_stays() {
+    let world = World::new();
+    let script = "echo second >>notes.txt; echo nonsense >\"$(git rev-parse --git-dir)/HEAD\"";
+    let seen = run(&world, &[reply(&[script], false), reply(&[], true)])
+        .arguments(&["--json"])
+        .inside("repo")
+        .run();
+    let document = seen.json(0);
+    assert_eq!((&document["head"], &document["take"]), (&Value::Null, &Value::Null));
+    let id = document["task"]["task_id"].as_str().unwrap();
+    assert_eq!(document["task"]["run"]["result"]["ending"], "model_finished");
+    let kept = world.task(&["artifact", id, "--path", "notes.txt", "--raw"]).run();
+    assert_eq!(kept.printed(), "first\nsecond\n");
+    // There is no patch of it, and that is said.
+    let verification = world.task(&["verify", id]).run().json(1);
+    assert_eq!(verification["verdict"], "incomplete");
+}
+
+#[test]
+fn a_store_in_the_repository() {
+    let world = World::new();
+    for store in ["repo/tasks", "repo/.git/tasks"] {
+        scripted(&world, &second_line());
+        let call = world
+            .microcoder(&[
+                "run",
+                "Do it.",
+                "--provider",
+                "scripted",
+                "--script",
+                "../script.json",
+                "--store",
+                &world.text(store),
+            ])
+            .inside("repo");
+        refused(&world, call, 1, "unsafe_path");
+    }
 }
 
 #[test]
