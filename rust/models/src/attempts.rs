@@ -1,6 +1,7 @@
 //! The record of requests: what is said of each one before it is sent and after it is over. The keeper is the host's; it
 //! never sees a header or a key.
 
+use crate::secret::{Extent, Secret};
 use coder_agent::{CapacityRefusal, HostFault, Tokens};
 use coder_digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -67,7 +68,7 @@ pub enum AttemptErrorKind {
     TotalTimeout,
     /// The connection broke, or the stream ended before its end mark.
     Broken,
-    /// The response is larger than allowed.
+    /// The response is larger than allowed; what fits is kept.
     TooLarge,
     /// The server redirects, which is not followed.
     Redirect,
@@ -118,7 +119,8 @@ pub struct AttemptResponse {
     pub response_id: Option<String>,
     /// The reply's text, as far as it came.
     pub text: String,
-    /// The native output items, parsed, as far as they came.
+    /// The native output items, parsed, as far as they came. Those that did not fit are told of by a last one:
+    /// `{"type": "omitted", "items": …, "bytes": …, "digest": …}`.
     pub items: Vec<Value>,
     /// The tokens reported.
     pub tokens: Tokens,
@@ -126,6 +128,27 @@ pub struct AttemptResponse {
     pub body_bytes: u64,
     /// What went wrong; `None` for a usable reply.
     pub error: Option<AttemptError>,
+}
+
+impl AttemptResponse {
+    /// Clears the key from everything the server wrote. What belongs to a fault may have been cut in the middle of it.
+    pub(crate) fn clear(&mut self, secret: &Secret) {
+        let extent = match self.error {
+            Some(_) => Extent::Cut,
+            None => Extent::Whole,
+        };
+        for text in [&mut self.served_model, &mut self.response_id].into_iter().flatten() {
+            secret.clear(text, Extent::Cut);
+        }
+        secret.clear(&mut self.text, extent);
+        self.items.iter_mut().for_each(|item| secret.clear_value(item, extent));
+        if let Some(error) = &mut self.error {
+            secret.clear(&mut error.message, extent);
+            if let Some(refusal) = &mut error.capacity {
+                secret.clear(&mut refusal.message, extent);
+            }
+        }
+    }
 }
 
 /// Keeps the record of requests.

@@ -1,8 +1,9 @@
 //! The Chat Completions protocol: its body, its stream of deltas, its whole response. Knows nothing of HTTP.
 
 use crate::attempts::AttemptErrorKind;
+use crate::bounded::{Bounded, REFUSAL_BYTES, TEXT_BYTES};
 use crate::received::{End, Received, count, counted};
-use crate::refusal::{Failing, stream_error};
+use crate::refusal::{Failing, shorten, stream_error};
 use coder_agent::{GenerationRequest, Tokens};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -81,11 +82,21 @@ pub(crate) fn body(
 }
 
 /// Reads one response.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Chat {
-    reasoning: String,
-    refusal: String,
+    reasoning: Bounded,
+    refusal: Bounded,
     finish: Option<String>,
+}
+
+impl Default for Chat {
+    fn default() -> Self {
+        Self {
+            reasoning: Bounded::new(TEXT_BYTES),
+            refusal: Bounded::new(REFUSAL_BYTES),
+            finish: None,
+        }
+    }
 }
 
 impl Chat {
@@ -119,9 +130,7 @@ impl Chat {
             return;
         }
         received.name_model(chunk.get("model").and_then(Value::as_str), admitted);
-        if received.response_id.is_none() {
-            received.response_id = chunk.get("id").and_then(Value::as_str).map(str::to_owned);
-        }
+        received.identify(chunk.get("id").and_then(Value::as_str));
         if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
             received.tokens = counted(Tokens {
                 input: count(usage, "/prompt_tokens"),
@@ -143,30 +152,33 @@ impl Chat {
                 .and_then(Value::as_str)
                 .unwrap_or_default()
         };
-        received.text.push_str(words("content"));
-        self.refusal.push_str(words("refusal"));
-        self.reasoning.push_str(words("reasoning_content"));
-        self.reasoning.push_str(words("reasoning"));
+        received.say(words("content"));
+        received.fit(self.refusal.push(words("refusal")));
+        received.fit(self.reasoning.push(words("reasoning_content")));
+        received.fit(self.reasoning.push(words("reasoning")));
         if let Some(finish) = choice.get("finish_reason").and_then(Value::as_str) {
-            self.finish = Some(finish.to_owned());
+            self.finish = Some(shorten(finish));
         }
     }
 
     /// Closes the response once no more will come.
     pub(crate) fn finish(self, received: &mut Received) {
-        let mut item = json!({ "type": "message", "role": "assistant", "content": &received.text });
+        let mut item = json!({ "type": "message", "role": "assistant", "content": received.text.as_str() });
         if let Some(fields) = item.as_object_mut() {
-            for (name, text) in [("reasoning", &self.reasoning), ("refusal", &self.refusal)] {
+            for (name, text) in [
+                ("reasoning", self.reasoning.as_str()),
+                ("refusal", self.refusal.as_str()),
+            ] {
                 if !text.is_empty() {
-                    fields.insert(name.to_owned(), text.as_str().into());
+                    fields.insert(name.to_owned(), text.into());
                 }
             }
             if let Some(finish) = &self.finish {
                 fields.insert("finish_reason".to_owned(), finish.as_str().into());
             }
         }
-        if received.end == End::Complete || self.finish.is_some() || !received.text.is_empty() {
-            received.items.push(item);
+        if received.end == End::Complete || self.finish.is_some() || !received.text.as_str().is_empty() {
+            received.keep(item);
         }
         match self.finish.as_deref() {
             Some("stop") => received.end = End::Complete,
@@ -178,11 +190,9 @@ impl Chat {
             Some(_) => received.end = End::Complete,
             None => {}
         }
-        if !self.refusal.is_empty() {
-            received.fail_with(
-                AttemptErrorKind::Declined,
-                format!("the model declined: {}", self.refusal),
-            );
+        if !self.refusal.as_str().is_empty() {
+            let message = format!("the model declined: {}", shorten(self.refusal.as_str()));
+            received.fail_with(AttemptErrorKind::Declined, message);
         }
     }
 }

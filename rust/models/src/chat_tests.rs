@@ -42,7 +42,7 @@ proptest! {
             .collect();
         events.push("[DONE]".to_owned());
         let received = read(&events);
-        prop_assert_eq!(received.text, deltas.concat());
+        prop_assert_eq!(received.text.as_str(), deltas.concat());
         prop_assert_eq!(received.error, None);
     }
 

@@ -36,6 +36,7 @@
 //! ```
 
 mod attempts;
+mod bounded;
 mod chat;
 mod client;
 mod config;

@@ -154,11 +154,11 @@ impl OpenAi {
             response_bytes: self.config.response_bytes,
             clock: self.clock.as_ref(),
         };
-        let mut received = self.runtime.block_on(exchange.carry_out(cancelled));
+        let received = self.runtime.block_on(exchange.carry_out(cancelled));
+        let mut response = self.described(request.step, number, received);
         if let Some(key) = &self.config.key {
-            received.clear(key);
+            response.clear(key);
         }
-        let response = self.described(request.step, number, received);
         let retained = attempts.response(&response);
         Ok(Attempted { response, retained })
     }
@@ -182,8 +182,8 @@ impl OpenAi {
             status: received.status,
             served_model: received.served_model,
             response_id: received.response_id,
-            text: received.text,
-            items: received.items,
+            text: received.text.into_string(),
+            items: received.items.into_values(),
             tokens: received.tokens,
             body_bytes: received.body_bytes,
             error,

@@ -2,9 +2,12 @@
 //! request still leaves its part on record.
 
 use crate::attempts::{AttemptError, AttemptErrorKind};
-use crate::secret::{Extent, Secret};
+use crate::bounded::{Bounded, Full, Items, TEXT_BYTES};
 use coder_agent::Tokens;
 use serde_json::Value;
+
+/// How much is kept of a model's name and of an identifier, in characters.
+const NAME_CHARACTERS: usize = 1024;
 
 /// How far a response has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,13 +20,12 @@ pub(crate) enum End {
 }
 
 /// A response, as far as it came.
-#[derive(Debug, Default)]
 pub(crate) struct Received {
     pub(crate) status: Option<u16>,
     pub(crate) served_model: Option<String>,
     pub(crate) response_id: Option<String>,
-    pub(crate) text: String,
-    pub(crate) items: Vec<Value>,
+    pub(crate) text: Bounded,
+    pub(crate) items: Items,
     pub(crate) tokens: Tokens,
     pub(crate) body_bytes: u64,
     pub(crate) end: End,
@@ -31,15 +33,60 @@ pub(crate) struct Received {
     pub(crate) error: Option<AttemptError>,
 }
 
+impl Default for Received {
+    fn default() -> Self {
+        Self {
+            status: None,
+            served_model: None,
+            response_id: None,
+            text: Bounded::new(TEXT_BYTES),
+            items: Items::default(),
+            tokens: Tokens::UNKNOWN,
+            body_bytes: 0,
+            end: End::Open,
+            error: None,
+        }
+    }
+}
+
 impl Received {
     /// Takes a model name; the first one that says anything stands, and a later other one is as wrong as a first one.
     pub(crate) fn name_model(&mut self, name: Option<&str>, admitted: &str) {
-        let Some(name) = name.filter(|name| !name.is_empty()) else {
+        let Some(name) = name.filter(|name| !name.is_empty()).map(cut) else {
             return;
         };
         match &self.served_model {
-            Some(known) if known == name || known != admitted => {}
-            Some(_) | None => self.served_model = Some(name.to_owned()),
+            Some(known) if *known == name || known != admitted => {}
+            Some(_) | None => self.served_model = Some(name),
+        }
+    }
+
+    /// Takes the response's own identifier; the first one stands.
+    pub(crate) fn identify(&mut self, identifier: Option<&str>) {
+        if self.response_id.is_none() {
+            self.response_id = identifier.map(cut);
+        }
+    }
+
+    /// Appends to the text what fits.
+    pub(crate) fn say(&mut self, words: &str) {
+        let pushed = self.text.push(words);
+        self.fit(pushed);
+    }
+
+    /// Keeps an output item that fits.
+    pub(crate) fn keep(&mut self, item: Value) {
+        let pushed = self.items.push(item);
+        self.fit(pushed);
+    }
+
+    /// Notes what did not fit.
+    pub(crate) fn fit(&mut self, pushed: Result<(), Full>) {
+        if pushed.is_err() {
+            self.fail_with(
+                AttemptErrorKind::TooLarge,
+                "the response has more text or output than is kept of one (1 MiB of text, 2.5 MiB in all)",
+            );
         }
     }
 
@@ -56,25 +103,11 @@ impl Received {
             capacity: None,
         });
     }
+}
 
-    /// Clears the key from everything the server wrote. What belongs to a fault may have been cut in the middle of it.
-    pub(crate) fn clear(&mut self, secret: &Secret) {
-        let extent = match self.error {
-            Some(_) => Extent::Cut,
-            None => Extent::Whole,
-        };
-        for text in [&mut self.served_model, &mut self.response_id].into_iter().flatten() {
-            secret.clear(text, Extent::Cut);
-        }
-        secret.clear(&mut self.text, extent);
-        self.items.iter_mut().for_each(|item| secret.clear_value(item, extent));
-        if let Some(error) = &mut self.error {
-            secret.clear(&mut error.message, extent);
-            if let Some(refusal) = &mut error.capacity {
-                secret.clear(&mut refusal.message, extent);
-            }
-        }
-    }
+/// The beginning of a name. Longer than any that is admitted, so that one which was cut is still another one.
+fn cut(name: &str) -> String {
+    name.chars().take(NAME_CHARACTERS).collect()
 }
 
 /// Zero for both prompt and reply is what servers write that do not count: that is unknown, not zero.
@@ -87,5 +120,9 @@ pub(crate) fn counted(tokens: Tokens) -> Tokens {
 
 /// A count at a path of a value.
 pub(crate) fn count(value: &Value, pointer: &str) -> Option<u64> {
-    value.pointer(pointer).and_then(Value::as_u64)
+    // A larger one could not be recorded, and no server counted it.
+    value
+        .pointer(pointer)
+        .and_then(Value::as_u64)
+        .filter(|count| *count <= coder_digest::json::MAXIMUM_INTEGER.unsigned_abs())
 }

@@ -122,7 +122,8 @@ fn names_format(error: &Value) -> bool {
             .any(|key| mentions(error.get(key).map(text).unwrap_or_default()))
 }
 
-fn shorten(words: &str) -> String {
+/// The beginning of a server's words, on one line.
+pub(crate) fn shorten(words: &str) -> String {
     let mut short: String = words
         .chars()
         .map(|character| if character.is_control() { ' ' } else { character })

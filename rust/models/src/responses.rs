@@ -1,8 +1,9 @@
 //! The Responses protocol: its body, its typed events, its whole response. Knows nothing of HTTP.
 
 use crate::attempts::AttemptErrorKind;
+use crate::bounded::{Bounded, REFUSAL_BYTES, TEXT_BYTES};
 use crate::received::{End, Received, count, counted};
-use crate::refusal::{Failing, stream_error};
+use crate::refusal::{Failing, shorten, stream_error};
 use coder_agent::{GenerationRequest, Tokens};
 use serde::Serialize;
 use serde_json::Value;
@@ -86,10 +87,18 @@ pub(crate) fn body(
 }
 
 /// Reads one response.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Responses {
     /// Text seen in deltas only; what finished items say stands instead.
-    deltas: String,
+    deltas: Bounded,
+}
+
+impl Default for Responses {
+    fn default() -> Self {
+        Self {
+            deltas: Bounded::new(TEXT_BYTES),
+        }
+    }
 }
 
 impl Responses {
@@ -111,12 +120,14 @@ impl Responses {
                 self.describe(event.get("response").unwrap_or(&Value::Null), admitted, received);
             }
             "response.output_text.delta" => {
-                self.deltas
-                    .push_str(event.get("delta").and_then(Value::as_str).unwrap_or_default());
+                received.fit(
+                    self.deltas
+                        .push(event.get("delta").and_then(Value::as_str).unwrap_or_default()),
+                );
             }
             "response.output_item.done" => {
                 if let Some(item) = event.get("item") {
-                    received.items.push(item.clone());
+                    received.keep(item.clone());
                 }
             }
             "response.completed" | "response.failed" | "response.incomplete" => {
@@ -139,9 +150,7 @@ impl Responses {
 
     fn describe(&self, response: &Value, admitted: &str, received: &mut Received) {
         received.name_model(response.get("model").and_then(Value::as_str), admitted);
-        if received.response_id.is_none() {
-            received.response_id = response.get("id").and_then(Value::as_str).map(str::to_owned);
-        }
+        received.identify(response.get("id").and_then(Value::as_str));
     }
 
     fn close(&self, response: &Value, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
@@ -149,7 +158,7 @@ impl Responses {
         if received.items.is_empty()
             && let Some(items) = response.get("output").and_then(Value::as_array)
         {
-            received.items.clone_from(items);
+            items.iter().for_each(|item| received.keep(item.clone()));
         }
         if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
             received.tokens = counted(Tokens {
@@ -166,14 +175,14 @@ impl Responses {
                 let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
                 let message = format!(
                     "the server ended the reply early: {}",
-                    reason.unwrap_or("no reason given")
+                    shorten(reason.unwrap_or("no reason given"))
                 );
                 received.fail_with(AttemptErrorKind::Incomplete, message);
             }
             Some(status) => {
                 received.fail_with(
                     AttemptErrorKind::Malformed,
-                    format!("the response has the status {status:?}"),
+                    format!("the response has the status {:?}", shorten(status)),
                 );
             }
             None => match response.get("error").filter(|error| !error.is_null()) {
@@ -187,25 +196,30 @@ impl Responses {
 
     /// Closes the response once no more will come.
     pub(crate) fn finish(self, received: &mut Received) {
-        let mut declined = String::new();
-        for item in &received.items {
+        let mut declined = Bounded::new(REFUSAL_BYTES);
+        let mut text = Bounded::new(TEXT_BYTES);
+        let mut fits = Ok(());
+        for item in received.items.kept() {
             if item.get("type").and_then(Value::as_str) != Some("message") {
                 continue;
             }
             for part in item.get("content").and_then(Value::as_array).into_iter().flatten() {
                 let words = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
-                match words("type") {
-                    "output_text" => received.text.push_str(words("text")),
-                    "refusal" => declined.push_str(words("refusal")),
-                    _ => {}
-                }
+                fits = fits.and(match words("type") {
+                    "output_text" => text.push(words("text")),
+                    "refusal" => declined.push(words("refusal")),
+                    _ => Ok(()),
+                });
             }
         }
-        if received.text.is_empty() {
-            received.text = self.deltas;
-        }
-        if !declined.is_empty() {
-            received.fail_with(AttemptErrorKind::Declined, format!("the model declined: {declined}"));
+        received.fit(fits);
+        received.text = match text.as_str() {
+            "" => self.deltas,
+            _ => text,
+        };
+        if !declined.as_str().is_empty() {
+            let message = format!("the model declined: {}", shorten(declined.as_str()));
+            received.fail_with(AttemptErrorKind::Declined, message);
         }
     }
 }

@@ -4,9 +4,12 @@
 use crate::error::Error;
 use coder_agent::Tokens;
 use coder_digest::{Digest, ModelName, json};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::io::Read as _;
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// The schema of a script.
@@ -133,7 +136,16 @@ impl Script {
             let mut bytes = Vec::new();
             // One byte more than allowed, so that the parser sees that it is too large.
             let bound = SCRIPT_BYTES.0 as u64 + 1;
-            std::fs::File::open(path)?.take(bound).read_to_end(&mut bytes)?;
+            // Without waiting: a pipe that nobody writes to would be opened for ever.
+            let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+            let file = OpenOptions::new()
+                .read(true)
+                .custom_flags(flags.bits().cast_signed())
+                .open(path)?;
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::other("it is not a regular file"));
+            }
+            file.take(bound).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
         let bytes = read().map_err(|source| Error::ReadScript {

@@ -95,3 +95,19 @@ fn a_file_must_be_the_one_that_was_admitted() {
     std::fs::write(&path, vec![b' '; 8 * 1024 * 1024 + 1]).unwrap();
     assert_eq!(Script::read(&path, None).unwrap_err().code(), "script_json");
 }
+
+/// A pipe that nobody writes to was waited for without end.
+#[test]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+    for path in [pipe.as_path(), folder.path(), std::path::Path::new("/dev/null")] {
+        let error = Script::read(path, None).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(
+            (error.code(), cause.as_str()),
+            ("read_script", "it is not a regular file")
+        );
+    }
+}

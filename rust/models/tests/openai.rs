@@ -544,9 +544,9 @@ fn a_stall_ends_with_the_idle_time() {
     let server = Server::start(vec![stall]);
     let mut keeper = Keeper::default();
     let mut config = config(&server);
-    config.timeouts.idle = Duration::from_millis(50);
+    config.timeouts.idle = Duration::from_secs(2);
     let generated = call_with(config, &mut keeper, &|| false);
-    assert_eq!(failed(&generated), "nothing came from the server for 0.05 s");
+    assert_eq!(failed(&generated), "nothing came from the server for 2 s");
     assert_eq!(
         (keeper.responses[0].text.as_str(), generated.uncounted_attempts),
         ("{\"é", 1)
@@ -603,6 +603,56 @@ fn a_response_without_end_is_cut_at_its_bound() {
     let generated = call_with(config, &mut keeper, &|| false);
     assert_eq!(failed(&generated), "the response is larger than 100000 bytes");
     assert!(keeper.responses[0].body_bytes < 100_000 + 65_536);
+    server.finish();
+}
+
+/// A flood of text made a record too large to be retained, so that nothing was kept of it and the run ended as if the disk
+/// had failed.
+#[rstest]
+#[case::chat(
+    Protocol::ChatCompletions,
+    r#"{"model":"org/model","choices":[{"delta":{"content":"#,
+    "}}]}"
+)]
+#[case::reasoning(
+    Protocol::ChatCompletions,
+    r#"{"model":"org/model","choices":[{"delta":{"content":"x","reasoning":"#,
+    "}}]}"
+)]
+#[case::deltas(Protocol::Responses, r#"{"type":"response.output_text.delta","delta":"#, "}")]
+#[case::items(
+    Protocol::Responses,
+    r#"{"type":"response.output_item.done","item":{"type":"message","content":[{"type":"output_text","text":"#,
+    "}]}}"
+)]
+fn endless_content_is_cut_so_that_its_record_can_be_retained(
+    #[case] protocol: Protocol,
+    #[case] before: &'static str,
+    #[case] after: &'static str,
+    #[values("a", "é\\\"\\u0001")] character: &str,
+) {
+    let piece = format!("data: {before}\"{}\"{after}\n\n", character.repeat(4_096));
+    let flood: Answer = Box::new(move |stream| {
+        begin_stream(stream);
+        while chunk(stream, piece.as_bytes()).is_ok() {}
+    });
+    let server = Server::start(vec![flood]);
+    let mut keeper = Keeper::default();
+    let mut config = config(&server);
+    config.protocol = protocol;
+    let generated = call_with(config, &mut keeper, &|| false);
+    assert_eq!(
+        failed(&generated),
+        "the response has more text or output than is kept of one (1 MiB of text, 2.5 MiB in all)"
+    );
+    assert_eq!(keeper.errors()[0].0, AttemptErrorKind::TooLarge);
+    let record = serde_json::to_string(&keeper.responses[0]).unwrap();
+    assert!(
+        (1024 * 1024..4 * 1024 * 1024).contains(&record.len()),
+        "{}",
+        record.len()
+    );
+    assert!(!keeper.responses[0].text.is_empty());
     server.finish();
 }
 
