@@ -170,7 +170,8 @@ class Boundary:
             write: Whether the workspace may be changed.
             reads: Further files and directories that may be read.
             writes: Further files and directories that may be changed.
-            sealed: What stays out of reach whatever else is granted.
+            sealed: What stays out of reach whatever else is granted. This user's task stores, the usual one and the one
+                that `MICROCODER_STORE` names, always do.
             network: `"none"` or `"host"`. By default what the access mode has: none for `"boundary"`.
             access: `"boundary"` for the granted paths and the system's programs; `"toolchains"` also for this user's
                 developer tools, with the host's network; `"full"` for no walls at all.

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from coder_core import Boundary, BoundaryError, CoderError
+from coder_core import Boundary, BoundaryError, CoderError, Store
 from world import World, processes_with
 
 
@@ -82,6 +82,21 @@ def test_only_what_was_granted_can_be_touched(tmp_path: Path, place: Path) -> No
         ended = boundary.run(["sh", "-c", script, "sh", *names[:3]])
     assert ended.stdout == b"readwrite+\n+\n"
     assert sorted(path.name for path in tmp_path.glob("*/new")) == ["new", "new"]
+
+
+@pytest.mark.parametrize("variable", ["HOME", "MICROCODER_STORE"])
+def test_the_stores_of_the_user_are_out_of_reach(
+    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    home = tmp_path / "home"
+    (home / ".openagents").mkdir(parents=True)
+    store = Store(home / ".openagents" / "tasks", create=True)
+    (home / "notes").write_text("seen", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(home if variable == "HOME" else place))
+    monkeypatch.setenv("MICROCODER_STORE", store.path if variable == "MICROCODER_STORE" else "/nonexistent")
+    with Boundary(place, reads=[home]) as boundary:
+        ended = boundary.run(["sh", "-c", 'cat "$1/notes"; ls "$2"/* 2>/dev/null', "sh", str(home), store.path])
+    assert ended.stdout == b"seen"
 
 
 def test_a_read_only_workspace(place: Path) -> None:

@@ -6,12 +6,13 @@ use crate::error::{Class, detached, raise, raised};
 use crate::held::Held;
 use crate::supervise::{Stop, supervise};
 use coder_boundary::{Mode, Network};
-use coder_host::{Access, Executed, Execution, PreparedExecution, Report, Streams};
+use coder_host::{Access, Executed, Execution, PreparedExecution, Report, Streams, default_store};
 use coder_process::{Cancel, Captured, Death, Ending, Reason, Window};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[pyclass(frozen, module = "coder_core")]
@@ -49,18 +50,18 @@ impl Boundary {
                 "nothing is confined with access=\"full\", so the network cannot be \"none\"",
             ));
         }
+        let host = Variables::of(py)?;
         let execution = Execution {
             mode: if write { Mode::Write } else { Mode::Read },
             writes: paths(writes)?,
             reads: paths(reads)?,
-            sealed: paths(sealed)?,
+            sealed: [paths(sealed)?, stores(&host)?].concat(),
             network,
             access,
             memory_bytes: memory,
             variables: env.map_or_else(|| Ok(Vec::new()), variables)?,
             ..Execution::new(workspace.absolute()?)
         };
-        let host = Variables::of(py)?;
         let prepared = detached(py, || execution.prepare(&|name| host.get(name)))?;
         let planned = text(prepared.planned()).map_err(|error| internal(py, &error))?;
         Ok(Self {
@@ -136,6 +137,14 @@ impl Boundary {
             )),
         }
     }
+}
+
+/// The stores this user has are out of reach even of a command that was given the home directory.
+fn stores(host: &Variables) -> PyResult<Vec<PathBuf>> {
+    let usual = host.get("HOME").map(|home| default_store(Path::new(&home)));
+    let named = host.get("MICROCODER_STORE").map(PathBuf::from);
+    let stores = usual.into_iter().chain(named).filter(|store| store.is_dir());
+    Ok(stores.map(std::path::absolute).collect::<Result<_, _>>()?)
 }
 
 fn access_mode(word: &str) -> PyResult<Access> {
