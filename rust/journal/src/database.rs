@@ -5,6 +5,7 @@ use crate::Error;
 use crate::directory::{Missing, PrivateDirectory};
 use crate::reserve;
 use rusqlite::{Connection, OpenFlags};
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
@@ -13,6 +14,8 @@ use std::time::Duration;
 
 pub(crate) const NAME: &str = "journal.db";
 pub(crate) const LOG_NAME: &str = "journal.db-wal";
+const INDEX_NAME: &str = "journal.db-shm";
+const ROLLBACK_NAME: &str = "journal.db-journal";
 const NEW_NAME: &str = ".journal.db.new";
 /// "MCJ1" as a number: tells our file from any other SQLite database.
 const APPLICATION: i64 = 0x4d43_4a31;
@@ -39,10 +42,27 @@ pub(crate) fn prepare(directory: &PrivateDirectory, access: Access) -> Result<()
     if !directory.check_name(NAME)? {
         return Err(Error::io("open", &directory.join(NAME), io::ErrorKind::NotFound.into()));
     }
-    for companion in [LOG_NAME, "journal.db-shm"] {
+    for companion in [LOG_NAME, INDEX_NAME] {
         directory.check_name(companion)?;
     }
+    // Played back, it would put older pages under the log; no journal of ours ever has one.
+    if length(directory, ROLLBACK_NAME)? > 0 {
+        let reason = format!("{ROLLBACK_NAME} lies beside it, which is of another database: move it away");
+        return Err(Error::corrupt(&directory.join(NAME), reason));
+    }
     Ok(())
+}
+
+/// The length of a file that may be missing, which is then none.
+fn length(directory: &PrivateDirectory, name: &str) -> Result<u64, Error> {
+    if !directory.check_name(name)? {
+        return Ok(0);
+    }
+    let path = directory.join(name);
+    let status = path
+        .symlink_metadata()
+        .map_err(|source| Error::io("inspect", &path, source))?;
+    Ok(status.len())
 }
 
 fn create(directory: &PrivateDirectory) -> Result<(), Error> {
@@ -93,9 +113,27 @@ fn refuse_orphans(directory: &PrivateDirectory) -> Result<(), Error> {
     Ok(())
 }
 
+/// What the database is made of: kind, name and definition of each table, index, trigger and view.
+pub(crate) type Structure = BTreeMap<(String, String), Option<String>>;
+
+/// What `connection` has.
+pub(crate) fn structure(connection: &Connection) -> rusqlite::Result<Structure> {
+    connection
+        .prepare_cached("SELECT type, name, sql FROM sqlite_schema")?
+        .query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?
+        .collect()
+}
+
+/// What this version makes.
+pub(crate) fn expected_structure() -> rusqlite::Result<Structure> {
+    let connection = Connection::open_in_memory()?;
+    connection.execute_batch(SCHEMA)?;
+    structure(&connection)
+}
+
 fn build(path: &Path) -> Result<(), Error> {
     let failed = |source| Error::database("create the tables", path, source);
-    let connection = connect(path, Access::Write)?;
+    let connection = connect(path, Access::Write, Place::Shared)?;
     let mode: String = connection
         .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
         .map_err(failed)?;
@@ -127,7 +165,7 @@ pub(crate) fn open(directory: &PrivateDirectory, access: Access) -> Result<Conne
 
 fn open_once(directory: &PrivateDirectory, access: Access) -> Result<Connection, Error> {
     let path = directory.join(NAME);
-    let connection = connect(&path, access)?;
+    let connection = connect(&path, access, place(directory, access)?)?;
     let number = |name| {
         connection
             .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
@@ -147,14 +185,54 @@ fn open_once(directory: &PrivateDirectory, access: Access) -> Result<Connection,
     }
 }
 
-fn connect(path: &Path, access: Access) -> Result<Connection, Error> {
+/// Whether anybody can change the database while it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Shared,
+    /// Nothing can be written there, and no process has it open.
+    Still,
+}
+
+/// Even a reader makes the log and its index where they are missing. Where it cannot, the database file alone is read: right
+/// only while all records are in it, and nobody at work, who would have made the index.
+fn place(directory: &PrivateDirectory, access: Access) -> Result<Place, Error> {
+    if access == Access::Write || directory.check_name(INDEX_NAME)? || directory.is_writable()? {
+        return Ok(Place::Shared);
+    }
+    match length(directory, LOG_NAME)? {
+        0 => Ok(Place::Still),
+        _ => Err(Error::ReadOnlyPlace {
+            path: directory.join(NAME),
+            log: directory.join(LOG_NAME),
+        }),
+    }
+}
+
+/// The path as a URI that tells SQLite to take no lock and look for no log.
+fn still(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => uri.push(char::from(*byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
+fn connect(path: &Path, access: Access, place: Place) -> Result<Connection, Error> {
     let failed = |source| Error::database("open the journal", path, source);
     let mode = match access {
         Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
         Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
     };
     let flags = mode | OpenFlags::SQLITE_OPEN_NOFOLLOW | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    let opened = match place {
+        Place::Shared => Connection::open_with_flags(path, flags),
+        Place::Still => Connection::open_with_flags(still(path), flags | OpenFlags::SQLITE_OPEN_URI),
+    };
+    let mut connection = opened.map_err(failed)?;
     // Short even pauses: SQLite's own handler backs off to 100 ms, under which the unlucky of many writers starve.
     let busy = |tries| {
         sleep(PAUSE);

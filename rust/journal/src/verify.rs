@@ -3,13 +3,14 @@
 
 use crate::Error;
 use crate::command::Command;
+use crate::database;
 use crate::event::Event;
 use crate::record::{Body, Stored};
 use crate::store::{Current, Store};
 use crate::task::{Receipt, Rules, Task, apply_command};
 use crate::transition::apply_event;
 use coder_digest::{Digest, TaskId};
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction};
 use serde::Serialize;
 
 /// Something in the records of a task that cannot be.
@@ -63,27 +64,57 @@ pub enum Fault {
     End,
     /// A task that was owned has no lock file.
     LockMissing,
-    /// The tables of the database cannot be read.
+    /// The tables of the database cannot be read, or are not those that this version makes.
     Tables {
-        /// What SQLite says.
+        /// What SQLite says, or what differs.
         reason: String,
     },
 }
 
 impl Store {
-    /// The faults of `task`, none where all is as it must be. Reads one consistent state and blocks no writer.
+    /// The faults of `task` and of the tables' definitions, none where all is as it must be. Reads one consistent state and blocks no writer.
     ///
     /// # Errors
     /// `not_found`, `io`, `disk_full`.
     pub fn verify(&self, task: &TaskId) -> Result<Vec<Fault>, Error> {
         let reader = self.reader();
-        let transaction = reader
+        let transaction = self.begin_to_read(&reader)?;
+        let mut faults = self.verify_structure(&transaction)?;
+        faults.extend(self.verify_task(&transaction, task)?);
+        Ok(faults)
+    }
+
+    fn begin_to_read<'a>(&self, reader: &'a Connection) -> Result<Transaction<'a>, Error> {
+        reader
             .unchecked_transaction()
-            .map_err(|source| self.database_error("begin to read", source))?;
-        match self.verify_on(&transaction, task) {
+            .map_err(|source| self.database_error("begin to read", source))
+    }
+
+    fn verify_task(&self, connection: &Connection, task: &TaskId) -> Result<Vec<Fault>, Error> {
+        match self.verify_on(connection, task) {
             Err(Error::CorruptStore { reason, .. }) => Ok(vec![Fault::Tables { reason }]),
             other => other,
         }
+    }
+
+    /// A dropped trigger lets records be changed, and an added one may change them by itself.
+    fn verify_structure(&self, connection: &Connection) -> Result<Vec<Fault>, Error> {
+        let found = self.query(connection, "read the tables' definitions", database::structure)?;
+        let expected = self.query(connection, "make the tables' definitions", |_| {
+            database::expected_structure()
+        })?;
+        let fault = |(kind, name): &(String, String), what| Fault::Tables {
+            reason: format!("the {kind} `{name}` {what}"),
+        };
+        let missing = expected.iter().filter_map(|(key, definition)| match found.get(key) {
+            Some(other) if other == definition => None,
+            Some(_) => Some(fault(key, "is not defined as this version defines it")),
+            None => Some(fault(key, "is missing")),
+        });
+        let added = found.keys().filter(|key| !expected.contains_key(*key));
+        Ok(missing
+            .chain(added.map(|key| fault(key, "does not belong to a journal")))
+            .collect())
     }
 
     /// The faults of the database's own structure and of every task.
@@ -109,9 +140,14 @@ impl Store {
             let reason = "records of a task that is gone".to_owned();
             faults.push((None, Fault::Tables { reason }));
         }
+        let structure = self.verify_structure(&self.reader())?;
+        faults.extend(structure.into_iter().map(|fault| (None, fault)));
         for summary in self.list()? {
             let task = summary.task_id;
-            faults.extend(self.verify(&task)?.into_iter().map(|fault| (Some(task.clone()), fault)));
+            let reader = self.reader();
+            let transaction = self.begin_to_read(&reader)?;
+            let found = self.verify_task(&transaction, &task)?;
+            faults.extend(found.into_iter().map(|fault| (Some(task.clone()), fault)));
         }
         Ok(faults)
     }

@@ -3,6 +3,17 @@ use crate::fixtures::World;
 use rstest::rstest;
 use rusqlite::Connection;
 
+/// Puts the guards back, so that only what was done without them shows.
+fn restore_triggers(raw: &Connection) {
+    let made = database::expected_structure().unwrap();
+    let found = database::structure(raw).unwrap();
+    for (key, definition) in made {
+        if key.0 == "trigger" && !found.contains_key(&key) {
+            raw.execute_batch(&definition.unwrap()).unwrap();
+        }
+    }
+}
+
 /// A finished task whose tables were changed behind the store's back, with the guards taken off.
 fn tampered(statement: &str) -> Vec<Fault> {
     let world = World::new();
@@ -15,6 +26,7 @@ fn tampered(statement: &str) -> Vec<Fault> {
     )
     .unwrap();
     raw.execute_batch(statement).unwrap();
+    restore_triggers(&raw);
     assert_eq!(world.store.verify(&crate::fixtures::id("u")).unwrap(), []);
     world.store.verify(&task).unwrap()
 }
@@ -95,6 +107,37 @@ fn a_task_that_was_removed_shows() {
     let raw = Connection::open(world.path().join("journal.db")).unwrap();
     raw.execute_batch("DROP TRIGGER tasks_last; PRAGMA foreign_keys = OFF; DELETE FROM tasks")
         .unwrap();
+    restore_triggers(&raw);
     let reason = "records of a task that is gone".to_owned();
     assert_eq!(world.store.verify_all().unwrap(), [(None, Fault::Tables { reason })]);
+}
+
+/// Without its triggers, or with others, a store that verified could be changed by anybody without a trace.
+#[rstest]
+#[case::dropped("DROP TRIGGER events_last", "the trigger `events_last` is missing")]
+#[case::replaced(
+    "DROP TRIGGER tasks_last; CREATE TRIGGER tasks_last BEFORE DELETE ON tasks BEGIN SELECT 1; END",
+    "the trigger `tasks_last` is not defined as this version defines it"
+)]
+#[case::added_trigger(
+    "CREATE TRIGGER more AFTER INSERT ON events BEGIN DELETE FROM commands; END",
+    "the trigger `more` does not belong to a journal"
+)]
+#[case::added_view("CREATE VIEW v AS SELECT 1", "the view `v` does not belong to a journal")]
+#[case::added_table("CREATE TABLE more (a)", "the table `more` does not belong to a journal")]
+#[case::added_column(
+    "ALTER TABLE events ADD COLUMN more TEXT",
+    "the table `events` is not defined as this version defines it"
+)]
+#[case::dropped_index("DROP INDEX tasks_reserved", "the index `tasks_reserved` is missing")]
+fn a_changed_structure_shows(#[case] statement: &str, #[case] reason: &str) {
+    let world = World::new();
+    let task = world.finished("t");
+    Connection::open(world.path().join("journal.db"))
+        .unwrap()
+        .execute_batch(statement)
+        .unwrap();
+    let fault = Fault::Tables { reason: reason.into() };
+    assert_eq!(world.store.verify_all().unwrap(), [(None, fault.clone())]);
+    assert_eq!(world.store.verify(&task).unwrap(), [fault]);
 }
