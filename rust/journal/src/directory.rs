@@ -2,7 +2,8 @@
 //! changing its permissions. Also opens single files under the same rules. Does not know what the files mean.
 
 use crate::Error;
-use rustix::fs::OFlags;
+use rustix::fs::{Access, AtFlags, CWD, OFlags};
+use rustix::io::Errno;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -45,6 +46,15 @@ impl PrivateDirectory {
         self.path.join(name)
     }
 
+    /// Whether this process can make files here; read-only media and a closed directory both say no.
+    pub(crate) fn is_writable(&self) -> Result<bool, Error> {
+        match rustix::fs::accessat(CWD, &self.path, Access::WRITE_OK, AtFlags::EACCESS) {
+            Ok(()) => Ok(true),
+            Err(Errno::ROFS | Errno::ACCESS) => Ok(false),
+            Err(errno) => Err(Error::io("inspect", &self.path, errno.into())),
+        }
+    }
+
     /// Makes the names of the directory durable.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         sync_directory(&self.path)
@@ -52,16 +62,27 @@ impl PrivateDirectory {
 
     /// Opens a private file for reading and writing; `None` where it is missing and stays so.
     pub(crate) fn file(&self, name: &str, missing: Missing) -> Result<Option<File>, Error> {
-        let path = self.join(name);
-        // Non-blocking, so that a fifo put in the file's place cannot make us hang.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let opened = OpenOptions::new()
+        let mut options = OpenOptions::new();
+        options
             .read(true)
             .write(true)
             .create(missing == Missing::Create)
-            .mode(0o600)
-            .custom_flags(flags.bits().cast_signed())
-            .open(&path);
+            .mode(0o600);
+        self.open_file(name, options)
+    }
+
+    /// Opens a private file for reading, also where nothing can be written; `None` where it is missing.
+    pub(crate) fn readable(&self, name: &str) -> Result<Option<File>, Error> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        self.open_file(name, options)
+    }
+
+    fn open_file(&self, name: &str, mut options: OpenOptions) -> Result<Option<File>, Error> {
+        let path = self.join(name);
+        // Non-blocking, so that a fifo put in the file's place cannot make us hang.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = options.custom_flags(flags.bits().cast_signed()).open(&path);
         let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

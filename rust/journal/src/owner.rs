@@ -86,7 +86,7 @@ impl Store {
     /// `not_found`, `corrupt_store` where the lock file of a task with a run is missing, `io`.
     pub fn liveness(&self, task: &TaskId) -> Result<Liveness, Error> {
         let shown = self.show(task)?;
-        let Some(file) = self.shared.directory.file(&lock_name(task), Missing::Refuse)? else {
+        let Some(file) = self.shared.directory.readable(&lock_name(task))? else {
             return match shown.was_owned() {
                 true => Err(self.lock_missing(task)),
                 false => Ok(Liveness::Free),
