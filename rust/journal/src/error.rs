@@ -33,8 +33,8 @@ pub enum Error {
         /// SQLite's answer.
         source: rusqlite::Error,
     },
-    /// No space is left; nothing was recorded.
-    #[error("no space left on the disk of {}: nothing was recorded; free some space and repeat", path.display())]
+    /// No space is left. This one step was not made; steps of the same run that came before it stand.
+    #[error("no space left on the disk of {}: this step was not recorded, what was recorded before it stands; free some space and repeat", path.display())]
     DiskFull {
         /// The file that could not grow.
         path: PathBuf,
@@ -155,6 +155,14 @@ pub enum Error {
         /// The database file.
         path: PathBuf,
     },
+    /// The store lies where nothing can be written, and its newest records are not in its database file yet.
+    #[error("{} cannot be read where nothing can be written, because records still lie in {}: copy the whole store to a writable place and look there", path.display(), log.display())]
+    ReadOnlyPlace {
+        /// The database file.
+        path: PathBuf,
+        /// The file the records lie in.
+        log: PathBuf,
+    },
     /// The store was opened for reading.
     #[error("{} was opened read-only", path.display())]
     ReadOnly {
@@ -181,7 +189,7 @@ impl Error {
             Self::StoreBusy { .. } => "store_busy",
             Self::WorkspaceBusy { .. } => "workspace_busy",
             Self::ReopenRequired { .. } => "reopen_required",
-            Self::ReadOnly { .. } => "read_only",
+            Self::ReadOnly { .. } | Self::ReadOnlyPlace { .. } => "read_only",
         }
     }
 
@@ -212,6 +220,20 @@ impl Error {
         }
     }
 
+    /// Whether SQLite gave up on a commit at a place where its record may have been whole already: the index in shared
+    /// memory is written after the log, and what the log holds the next recovery finds.
+    pub(crate) fn is_doubtful(commit: &rusqlite::Error) -> bool {
+        commit.sqlite_error().is_none_or(|inner| {
+            !matches!(
+                inner.code,
+                ErrorCode::DiskFull
+                    | ErrorCode::DatabaseBusy
+                    | ErrorCode::DatabaseLocked
+                    | ErrorCode::FileLockingProtocolFailed
+            )
+        })
+    }
+
     pub(crate) fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
         Self::CorruptStore {
             path: path.to_owned(),
@@ -226,3 +248,7 @@ impl Error {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

@@ -60,12 +60,15 @@ impl Store {
             .map_err(|source| self.database_error("begin to write", source))?;
         let value = act(&transaction)?;
         transaction.commit().map_err(|source| {
-            let error = self.database_error("commit", source);
-            // A full disk is known before the commit record is whole; any other failure may have come after it.
-            if !matches!(error, Error::DiskFull { .. } | Error::StoreBusy { .. }) {
-                self.shared.doubtful.store(true, Ordering::Release);
+            if !Error::is_doubtful(&source) {
+                return self.database_error("commit", source);
             }
-            error
+            self.shared.doubtful.store(true, Ordering::Release);
+            match self.database_error("commit", source) {
+                // Said as it is: a full disk otherwise means that nothing landed.
+                Error::DiskFull { path } => Error::ReopenRequired { path },
+                error => error,
+            }
         })?;
         Ok(value)
     }

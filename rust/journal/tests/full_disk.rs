@@ -4,7 +4,7 @@
 
 mod common;
 
-use coder_journal::{Status, Store};
+use coder_journal::{Error, Status, Store};
 use common::{admitted, clock, effect, ended, id, result};
 use std::fs::File;
 use std::io::Write as _;
@@ -106,4 +106,57 @@ fn a_full_disk_is_named_and_an_ending_still_lands() {
     std::fs::remove_file(disk.path().join("filler")).unwrap();
     let store = Store::open(&path, clock()).unwrap();
     assert_eq!(store.command(&submit(accepted)).unwrap().revision, 1);
+}
+
+/// A refusal for want of space said that nothing was recorded, and the task was in the list: the submission had landed, and
+/// the admission after it was what found no room. Page by page of what is left: what a call says is what is there, and its
+/// words are of that one step.
+#[test]
+fn a_refusal_for_want_of_space_is_of_one_step() {
+    let mut refused = Vec::new();
+    for pages in 0..40_u64 {
+        let Some(disk) = SmallDisk::new() else {
+            eprintln!("skipped a_refusal_for_want_of_space_is_of_one_step: it must be root to mount a small tmpfs");
+            return;
+        };
+        let path = disk.path().join("store");
+        drop(Store::open(&path, clock()).unwrap());
+        disk.fill("filler");
+        let filler = File::options().write(true).open(disk.path().join("filler")).unwrap();
+        let length = filler.metadata().unwrap().len();
+        filler.set_len(length - pages * 4096).unwrap();
+        let task = id("t");
+        let (mut recorded, mut refusal) = (0, None);
+        let mut note = |answer: Result<(), Error>| match answer {
+            Ok(()) => recorded += 1,
+            Err(error) => refusal = refusal.take().or(Some(error)),
+        };
+        if let Ok(store) = Store::open(&path, clock()) {
+            note(store.command(&common::submit("s", "t", "/trees/t")).map(drop));
+            if let Ok(owner) = store.own(&task, Duration::ZERO) {
+                note(owner.record(&admitted(&store.show(&task).unwrap()), None).map(drop));
+            }
+        }
+        filler.set_len(0).unwrap();
+        let store = Store::open(&path, clock()).unwrap();
+        let revision = store.show(&task).map_or(0, |task| task.revision);
+        assert_eq!(
+            (revision, store.verify_all().unwrap()),
+            (recorded, Vec::new()),
+            "{pages}"
+        );
+        if let Some(error) = refusal {
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "no space left on the disk of {}: this step was not recorded, what was recorded before it stands; free \
+                     some space and repeat",
+                    path.join("journal.db").display()
+                )
+            );
+            refused.push(recorded);
+        }
+    }
+    // Both happened: no room for the submission, and room for it but not for the admission.
+    assert!(refused.contains(&0) && refused.contains(&1), "{refused:?}");
 }
