@@ -260,7 +260,8 @@ def is_taken(project: Project, world: World) -> None:
     """The printed command brings the candidate into the person's checkout, and the judge accepts what is there."""
     checkout = project.clone(world)
     result = repair(project, "scripted", world, checkout)
-    world.succeed("bash", "-c", result["take"])
+    world.succeed("bash", "-c", f"PATH={world.programs}:$PATH; {result['take']}")
+    world.git(checkout, "commit", "--quiet", "--message", "Take the candidate")
     check(world.git(checkout, "status", "--porcelain") == "", "the checkout is clean")
     changed = world.git(checkout, "diff", "--name-only", project.revision).splitlines()
     check(sorted(changed) == project.changed, "the checkout has the change", changed)

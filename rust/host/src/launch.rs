@@ -8,6 +8,7 @@ use crate::confine::Environment;
 use crate::grant::{Grant, NewGrant, WorkspaceAccess};
 use crate::progress::{Progress, Watcher};
 use crate::repository::{RepositoryRun, run_repository};
+use crate::view::KeptPatch;
 use crate::{Error, generation, grant, view};
 use coder_digest::{Clock, Digest, Identifier, TaskId, Timestamp};
 use coder_journal::{COMMAND_SCHEMA, REPOSITORY, Store, Task};
@@ -64,6 +65,8 @@ pub struct Launched {
     pub stands: Result<Standing, String>,
     /// The host's sentence on how it ended.
     pub summary: Option<String>,
+    /// The kept patch against the starting commit, if one could be made.
+    pub patch: Option<KeptPatch>,
     /// The changed paths, once the candidate was kept.
     pub changes: Vec<Change>,
     /// What the user had not committed, and the run therefore did not see.
@@ -125,6 +128,7 @@ impl Launch<'_> {
                 .unwrap_or_default(),
             stands: standing(&git, &worktree).map_err(|error| error.message()),
             summary: disposition.summary,
+            patch: disposition.patch,
             reply: disposition.reply,
             repository: repository.top,
             worktree: worktree.repository.top,

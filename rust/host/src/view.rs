@@ -9,7 +9,6 @@ use coder_trace::{
 };
 use coder_workspace::{Manifest, Retention, manifest};
 use serde::Serialize;
-use serde_json::Value;
 
 /// `openagents.coder.task-view.v1` (facts 9.6).
 #[derive(Debug, Serialize)]
@@ -127,14 +126,8 @@ pub fn artifact(store: &Store, task: &coder_digest::TaskId, path: &BytePath) -> 
 /// [`Error::Absent`] without one; the workspace's own for damaged bytes.
 pub fn patch(store: &Store, task: &coder_digest::TaskId) -> Result<Vec<u8>, Error> {
     let task = store.show(task)?;
-    let digest = disposition(store, &task)?
-        .extensions
-        .get("candidate")
-        .and_then(|candidate| candidate.pointer("/patch/digest"))
-        .and_then(Value::as_str)
-        .and_then(|text| text.parse().ok())
-        .ok_or_else(|| absent(&task, "kept patch"))?;
-    Ok(Retention::open(store.path())?.get(&digest, 16 * 1024 * 1024)?)
+    let kept = kept_patch(&disposition(store, &task)?).ok_or_else(|| absent(&task, "kept patch"))?;
+    Ok(Retention::open(store.path())?.get(&kept.digest, 16 * 1024 * 1024)?)
 }
 
 /// Writes the task's trace as an ATIF document.
@@ -154,6 +147,28 @@ pub(crate) struct Said {
     pub(crate) summary: Option<String>,
     /// What the model said to the user last.
     pub(crate) reply: Option<String>,
+    /// The kept patch.
+    pub(crate) patch: Option<KeptPatch>,
+}
+
+/// What is said of a kept patch.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct KeptPatch {
+    /// Its digest.
+    pub digest: coder_digest::Digest,
+    /// Its length.
+    pub bytes: u64,
+    /// Whether it is all there.
+    pub whole: bool,
+    /// Changed paths that are not in it.
+    pub left_out: Vec<BytePath>,
+}
+
+impl KeptPatch {
+    /// Whether applying it gives all that changed.
+    pub fn is_everything(&self) -> bool {
+        self.whole && self.bytes > 0 && self.left_out.is_empty()
+    }
 }
 
 /// What the disposition says; nothing where there is none to read.
@@ -166,7 +181,13 @@ pub(crate) fn said(store: &Store, task: &Task) -> Said {
     Said {
         summary: text("/summary"),
         reply: text("/outcome/reply"),
+        patch: kept_patch(&disposition),
     }
+}
+
+fn kept_patch(disposition: &Step) -> Option<KeptPatch> {
+    let patch = disposition.extensions.get("candidate")?.get("patch")?;
+    serde_json::from_value(patch.clone()).ok()
 }
 
 /// The last step of a run's trace: what the host says of it as a whole.

@@ -38,7 +38,7 @@ pub enum TaskCommand {
     Show(TaskName),
     /// A page of one task's evidence
     View(ViewArguments),
-    /// One retained file of the candidate
+    /// One retained file of the candidate, or the patch of all of it
     Artifact(ArtifactArguments),
     /// The trace as a document other tools read
     Export(ExportArguments),
@@ -100,11 +100,14 @@ pub struct ArtifactArguments {
     #[command(flatten)]
     pub name: TaskName,
     /// The file's path in the candidate
-    #[arg(long, value_name = "PATH")]
-    pub path: std::ffi::OsString,
+    #[arg(long, value_name = "PATH", required_unless_present = "patch")]
+    pub path: Option<std::ffi::OsString>,
     /// Write the file's exact bytes to standard output instead of JSON
     #[arg(long)]
     pub raw: bool,
+    /// Write the kept patch against the starting commit, for `git apply --index`
+    #[arg(long, conflicts_with_all = ["path", "raw"])]
+    pub patch: bool,
 }
 
 /// The document formats of `coder task export`.

@@ -47,7 +47,7 @@ pub(crate) fn demo(arguments: &DemoArguments) -> Result<u8, Failure> {
     if arguments.json {
         output::json(&json!({
             "holds": holds,
-            "run": document(&demonstrated.launched),
+            "run": document(&demonstrated.launched, arguments.store.as_deref()),
             "check": {
                 "passed": demonstrated.check.passed,
                 "output": demonstrated.check.output,

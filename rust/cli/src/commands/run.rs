@@ -5,7 +5,9 @@ use crate::output::{self, Failure};
 use crate::progress::{Display, Show};
 use crate::surroundings;
 use coder_digest::{Digest, ModelName};
-use coder_host::{Api, Configuration, Effort, Generation, IN_PROCESS, Launch, Launched, Progress, WorktreeStanding};
+use coder_host::{
+    Api, Configuration, Effort, Generation, IN_PROCESS, KeptPatch, Launch, Launched, Progress, WorktreeStanding,
+};
 use coder_journal::Execution;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -51,7 +53,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let launched = launch.run(&mut watcher).map_err(|error| Failure::of(&error, REFUSED))?;
     drop(display);
     if arguments.json {
-        output::json(&document(&launched))?;
+        output::json(&document(&launched, arguments.store.as_deref()))?;
     } else {
         output::data(told(&launched, arguments.store.as_deref()).as_bytes())?;
     }
@@ -129,7 +131,7 @@ pub(crate) struct Commands {
     pub(crate) view: String,
     pub(crate) verify: String,
     pub(crate) diff: String,
-    /// Nothing to take, or not by a command that can be trusted.
+    /// Absent where there is nothing to take, or the patch is not all of it.
     pub(crate) take: Option<String>,
     pub(crate) drop: String,
 }
@@ -139,21 +141,15 @@ pub(crate) fn commands(launched: &Launched, store: Option<&Path>) -> Commands {
     let task = &launched.task.task_id;
     let (worktree, repository) = (quoted(&launched.worktree), quoted(&launched.repository));
     let branch = launched.branch.as_str();
-    let merge = format!("git -C {repository} merge {branch}");
-    let take = match &launched.stands {
-        _ if launched.changes.is_empty() => None,
-        Err(_) | Ok(WorktreeStanding { moved: Some(_), .. }) => None,
-        Ok(standing) if standing.left.is_clean() => Some(merge),
-        Ok(_) => Some(format!(
-            "git -C {worktree} add --all && git -C {worktree} commit -m {} && {merge}",
-            quoted_text(&launched.task.intent.title)
-        )),
-    };
+    // The kept patch and not Git in the worktree: its nested repositories and its own Git files are the agent's work, and Git
+    // obeys them. The patch is exactly what was shown and verified.
+    let patch = format!("coder task artifact {task} --patch{store}");
+    let everything = launched.patch.as_ref().is_some_and(KeptPatch::is_everything);
     Commands {
         view: format!("coder task view {task}{store}"),
         verify: format!("coder task verify {task}{store}"),
-        diff: format!("git -C {worktree} diff {}", launched.base),
-        take,
+        take: everything.then(|| format!("{patch} | git -C {repository} apply --index")),
+        diff: patch,
         drop: format!(
             "git -C {repository} worktree remove --force {worktree} && git -C {repository} branch -D {branch}"
         ),
@@ -188,13 +184,19 @@ pub(crate) fn came_of(launched: &Launched) -> String {
         )),
         Err(reason) => text.push_str(&format!("Git cannot read the worktree any more: {}\n", plain(reason))),
     }
-    if launched.changes.is_empty() {
+    let result = launched.task.run.as_ref().and_then(|run| run.result.as_ref());
+    if result.is_none_or(|result| result.candidate_snapshot.is_none()) {
+        text.push_str("What changed could not be observed.\n");
+    } else if launched.changes.is_empty() {
         text.push_str("Nothing changed.\n");
     } else {
         text.push_str("Changed:\n");
         for change in &launched.changes {
             text.push_str(&format!("  {change}\n"));
         }
+    }
+    for path in launched.patch.iter().flat_map(|patch| &patch.left_out) {
+        text.push_str(&format!("  not in the patch: {path}\n"));
     }
     if !launched.unseen.is_clean() {
         text.push_str("Your uncommitted changes were not part of it: the run began from the last commit.\n");
@@ -215,8 +217,8 @@ pub(crate) fn ways_on(launched: &Launched, store: Option<&Path>) -> String {
 }
 
 /// The end of a run as a document.
-pub(crate) fn document(launched: &Launched) -> Value {
-    let commands = commands(launched, None);
+pub(crate) fn document(launched: &Launched, store: Option<&Path>) -> Value {
+    let commands = commands(launched, store);
     json!({
         "task": launched.task,
         "ending": ending(launched),
@@ -230,6 +232,7 @@ pub(crate) fn document(launched: &Launched) -> Value {
         "head_moved_to": launched.stands.as_ref().ok().and_then(|standing| standing.moved.as_ref()),
         "committed": launched.stands.as_ref().ok().map(|standing| standing.left.is_clean()),
         "changes": launched.changes,
+        "look": commands.diff,
         "take": commands.take,
         "drop": commands.drop,
     })

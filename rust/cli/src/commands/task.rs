@@ -112,7 +112,11 @@ fn view(arguments: &ViewArguments) -> Result<u8, Failure> {
 
 fn artifact(arguments: &ArtifactArguments) -> Result<u8, Failure> {
     let store = reading(&arguments.name.store)?;
-    let path = BytePath::new(arguments.path.as_bytes());
+    let Some(path) = &arguments.path else {
+        output::data(&coder_host::patch(&store, &task_id(&arguments.name)?).map_err(refused)?)?;
+        return Ok(0);
+    };
+    let path = BytePath::new(path.as_bytes());
     let bytes = coder_host::artifact(&store, &task_id(&arguments.name)?, &path).map_err(refused)?;
     if arguments.raw {
         output::data(&bytes)?;

@@ -1,6 +1,6 @@
 //! `microcoder demo`: the whole job, what it says, what it keeps and what it leaves.
 
-use crate::world::{User, World, differences, wait_readable};
+use crate::world::{User, World, differences, wait_readable, with_tools};
 use rstest::rstest;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -93,12 +93,12 @@ fn with_a_store_everything_can_be_verified_taken_and_dropped_afterwards() {
         let verification = world.coder(&["task", "verify", task, "--store", &store]).json();
         assert_eq!(verification["verdict"], "verified");
         for command in ["take", "drop"] {
-            let script = run[command].as_str().unwrap();
+            let script = with_tools(run[command].as_str().unwrap());
             let place = format!("{}/kept-worktrees", world.text(""));
             let demo = format!("{place}.demo");
             let seen = world
                 .microcoder(&[
-                    "exec", "--access", "full", "--write", &place, "--write", &demo, "--", "sh", "-c", script,
+                    "exec", "--access", "full", "--write", &place, "--write", &demo, "--", "sh", "-c", &script,
                 ])
                 .variables(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "tester")))
                 .run();

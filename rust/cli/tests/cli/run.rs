@@ -1,7 +1,7 @@
 //! `microcoder run`: from a prompt to a candidate that can be looked at, taken and dropped; and what it leaves when it
 //! cannot begin.
 
-use crate::world::{Call, World, differences, reply};
+use crate::world::{Call, World, differences, reply, with_tools};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -34,8 +34,9 @@ fn second_line() -> [Value; 2] {
 }
 
 fn shell(world: &World, script: &Value) {
+    let script = with_tools(script.as_str().unwrap());
     let seen = world
-        .microcoder(&["exec", "--access", "full", "--", "sh", "-c", script.as_str().unwrap()])
+        .microcoder(&["exec", "--access", "full", "--", "sh", "-c", &script])
         .variable("HOME", &world.text("home"))
         .run();
     assert_eq!(seen.status, 0, "{script}: {}", seen.stderr);
@@ -58,6 +59,7 @@ fn from_any_directory_of_the_repository(#[values("repo", "repo/inner")] director
     let id = task["task_id"].as_str().unwrap();
     let (repository, worktree) = (world.text("repo"), format!("{}-worktrees/{id}", world.text("tasks")));
     let branch = format!("microcoder/{id}/candidate");
+    let store = world.text("tasks");
     let base = world.git("repo", &["rev-parse", "HEAD"]).trim_end().to_owned();
     let expected = json!({
         "task": null,
@@ -72,7 +74,8 @@ fn from_any_directory_of_the_repository(#[values("repo", "repo/inner")] director
         "summary": "the model said it is finished",
         "committed": false,
         "changes": [{ "change": "modified", "path": "notes.txt", "aspect": "content" }],
-        "take": format!("git -C {worktree} add --all && git -C {worktree} commit -m 'Put a second line' && git -C {repository} merge {branch}"),
+        "look": format!("coder task artifact {id} --patch --store {store}"),
+        "take": format!("coder task artifact {id} --patch --store {store} | git -C {repository} apply --index"),
         "drop": format!("git -C {repository} worktree remove --force {worktree} && git -C {repository} branch -D {branch}"),
     });
     assert_eq!(document, expected);
@@ -93,7 +96,6 @@ fn what_a_person_is_told() {
     assert_eq!(seen.stderr, "");
     let listed = world.task(&["list"]).json();
     let id = listed[0]["task_id"].as_str().unwrap();
-    let base = world.git("repo", &["rev-parse", "HEAD"]).trim_end().to_owned();
     let (repository, store) = (world.text("repo"), world.text("tasks"));
     let worktree = format!("{store}-worktrees/{id}");
     let branch = format!("microcoder/{id}/candidate");
@@ -104,10 +106,10 @@ Task {id}: model_finished
 Changed:
   M notes.txt
 Your uncommitted changes were not part of it: the run began from the last commit.
-Look at it:  git -C {worktree} diff {base}
+Look at it:  coder task artifact {id} --patch --store {store}
              coder task view {id} --store {store}
 Verify it:   coder task verify {id} --store {store}
-Take it:     git -C {worktree} add --all && git -C {worktree} commit -m 'Put a second line' && git -C {repository} merge {branch}
+Take it:     coder task artifact {id} --patch --store {store} | git -C {repository} apply --index
 Drop it:     git -C {repository} worktree remove --force {worktree} && git -C {repository} branch -D {branch}
 "
     );
@@ -116,7 +118,7 @@ Drop it:     git -C {repository} worktree remove --force {worktree} && git -C {r
 }
 
 #[test]
-fn a_run_that_moves_head_is_told_and_nothing_is_offered_to_take() {
+fn a_run_that_moves_head_is_told_and_what_is_offered_is_what_was_shown() {
     let world = World::new();
     let script = "echo second >>notes.txt; git commit -qam second; git checkout -q --detach HEAD^";
     let seen = run(&world, &[reply(&[script], false), reply(&[], true)])
@@ -125,7 +127,31 @@ fn a_run_that_moves_head_is_told_and_nothing_is_offered_to_take() {
     let base = world.git("repo", &["rev-parse", "HEAD"]).trim_end().to_owned();
     let told = format!("The run moved HEAD of its worktree to {base}: look before you use Git there.\n");
     assert!(seen.printed().contains(&told), "{}", seen.stdout);
-    assert!(!seen.stdout.contains("Take it:"), "{}", seen.stdout);
+    // Its branch holds a commit that the worktree does not show; only what was shown is offered, which is nothing.
+    assert!(
+        !seen.stdout.contains("Take it:") && !seen.stdout.contains("merge"),
+        "{}",
+        seen.stdout
+    );
+}
+
+#[test]
+fn no_printed_command_runs_git_where_the_agent_may_have_set_it_up() {
+    // A nested repository's file system monitor ran on the host as soon as `git diff` was pasted.
+    let world = World::new();
+    let script = "git init -q nested; git -C nested config core.fsmonitor 'touch /tmp/x'; echo second >>notes.txt";
+    let seen = run(&world, &[reply(&[script], false), reply(&[], true)])
+        .inside("repo")
+        .run();
+    let id = world.task(&["list"]).json()[0]["task_id"].as_str().unwrap().to_owned();
+    let worktree = format!("{}-worktrees/{id}", world.text("tasks"));
+    let inside = format!("git -C {worktree}");
+    assert!(!seen.printed().contains(&inside), "{}", seen.stdout);
+    assert!(
+        !seen.stdout.contains("Take it:") && seen.stdout.contains("not in the patch: nested"),
+        "{}",
+        seen.stdout
+    );
 }
 
 #[test]

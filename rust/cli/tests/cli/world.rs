@@ -352,3 +352,9 @@ impl Prepared<'_> {
         self.world.task(&["cancel", "--file", file.to_str().unwrap()]).json()
     }
 }
+
+/// A script that finds `coder` as somebody does who has it installed.
+pub fn with_tools(script: &str) -> String {
+    let programs = Path::new(env!("CARGO_BIN_EXE_coder")).parent().unwrap();
+    format!("PATH={}:$PATH; {script}", programs.display())
+}
