@@ -48,9 +48,9 @@ const ENVIRONMENT: [(&str, &str); 21] = [
     ("SSH_ASKPASS", "/bin/false"),
 ];
 
-/// Settings put over those of the repository in every call. Each would otherwise start a program, or write where
-/// nothing was asked to.
-const OVERRIDES: [(&str, &str); 20] = [
+/// Settings put over those of the repository in every call. Each would otherwise start a program, write where nothing was
+/// asked to, or say what nobody asked.
+const OVERRIDES: [(&str, &str); 21] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.pager", "cat"),
@@ -71,6 +71,8 @@ const OVERRIDES: [(&str, &str); 20] = [
     ("branch.autoSetupMerge", "false"),
     ("log.showSignature", "false"),
     ("color.ui", "false"),
+    // Naming a file of grafts at all makes Git advise against them in front of everything it has to say.
+    ("advice.graftFileDeprecated", "false"),
 ];
 
 /// How long an ordinary call may take.
@@ -80,6 +82,9 @@ pub(crate) const CHECKOUT_DEADLINE: Duration = Duration::from_secs(600);
 
 /// The most bytes kept of an ordinary answer.
 pub(crate) const ANSWER_BYTES: usize = 16 * 1024 * 1024;
+
+/// The most characters repeated of what Git said.
+const MESSAGE_CHARACTERS: usize = 400;
 
 /// The Git program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -336,15 +341,24 @@ impl Call<'_> {
     }
 }
 
-/// The first lines of a message without control characters, at most 400 characters.
+/// The last lines of a message, which say why it failed, without hints and control characters; at most 400 characters.
 fn one_line(bytes: &[u8]) -> String {
     let text = coder_digest::display_bytes(bytes);
-    let joined: Vec<&str> = text
-        .split("\\n")
+    let lines = text
+        .rsplit("\\n")
         .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
-    joined.join("; ").chars().take(400).collect()
+        .filter(|line| !line.is_empty() && !line.starts_with("hint:"));
+    let mut kept: Vec<&str> = Vec::new();
+    let mut left = MESSAGE_CHARACTERS;
+    for line in lines {
+        let length = line.chars().count() + 2;
+        if length > left && !kept.is_empty() {
+            break;
+        }
+        left = left.saturating_sub(length);
+        kept.insert(0, line);
+    }
+    kept.join("; ").chars().take(MESSAGE_CHARACTERS).collect()
 }
 
 /// Bytes as a path.

@@ -327,3 +327,38 @@ fn a_failure_carries_what_git_said_in_one_line() {
     );
     assert_eq!(error.to_string(), expected);
 }
+
+/// What Git said began with its advice on grafts, which only our own environment made it give, and the cause came after.
+#[test]
+fn a_failure_does_not_begin_with_advice() {
+    let world = World::new();
+    let repository = world.repository("repo");
+    let session = world.git.session(&repository.top).unwrap();
+    let head = world.run("repo", &["rev-parse", "HEAD"]);
+    let call = || session.call(["commit-tree", "-p", "HEAD", "HEAD"]);
+    let expected = format!("fatal: {} is not a valid 'tree' object", head.trim());
+    assert_eq!(call().ask().unwrap().message, expected);
+    // Not even said, so that it cannot push the cause out of what is kept of a long message.
+    let outcome = coder_process::Command::new(world.git.program())
+        .arguments(["log", "-1"])
+        .variables(ENVIRONMENT)
+        .variables([
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_KEY_0", OVERRIDES[20].0),
+            ("GIT_CONFIG_VALUE_0", OVERRIDES[20].1),
+        ])
+        .directory(&repository.top)
+        .capture(4096)
+        .unwrap();
+    assert_eq!((outcome.ending, outcome.stderr.head), (Ending::Exited(0), Vec::new()));
+}
+
+#[rstest]
+#[case::hints("hint: a\nhint: b\nwarning: c\nfatal: d\nhint: e\n", "warning: c; fatal: d")]
+#[case::only_hints("hint: a\n", "")]
+#[case::control("fatal: \x1b[31m\n", "fatal: \\u{1b}[31m")]
+#[case::long(&format!("first {}\nfatal: last", "x".repeat(395)), "fatal: last")]
+#[case::one_long_line(&"x".repeat(500), &"x".repeat(400))]
+fn the_end_of_what_git_says_counts(#[case] said: &str, #[case] expected: &str) {
+    assert_eq!(one_line(said.as_bytes()), expected);
+}
