@@ -1,10 +1,10 @@
-//! A snapshot of 10,000 files of 4 KiB in 100 directories: read anew, and with every digest known. Then what one
-//! identification of a repository costs.
+//! A snapshot of 10,000 files of 4 KiB in 100 directories: read anew, and with every digest known. Then what keeping 2,000
+//! small new files costs, and one identification of a repository.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use coder_digest::{FixedClock, SystemClock, Timestamp};
-use coder_workspace::{DigestCache, Git, Observer, Repository};
-use criterion::{Criterion, criterion_group, criterion_main};
+use coder_workspace::{DigestCache, Git, IgnoredPaths, Observer, Repository, Retention, retain};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::fs;
 
 fn snapshot(criterion: &mut Criterion) {
@@ -35,6 +35,29 @@ fn snapshot(criterion: &mut Criterion) {
     });
 }
 
+fn keep(criterion: &mut Criterion) {
+    let root = tempfile::tempdir().unwrap();
+    let tree = root.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    let observer = Observer::new(&SystemClock);
+    let before = observer.observe(&tree).unwrap();
+    for file in 0..2_000_u32 {
+        fs::write(tree.join(file.to_string()), file.to_le_bytes()).unwrap();
+    }
+    let after = observer.observe(&tree).unwrap();
+    let mut round = 0;
+    criterion.bench_function("retain/2k new files", |bencher| {
+        bencher.iter_batched(
+            || {
+                round += 1;
+                Retention::open(&root.path().join(format!("store-{round}"))).unwrap()
+            },
+            |store| retain(&store, &before, &after, &IgnoredPaths::default(), &observer).unwrap(),
+            BatchSize::PerIteration,
+        );
+    });
+}
+
 fn identify(criterion: &mut Criterion) {
     let root = tempfile::tempdir().unwrap();
     let git = Git::find().unwrap();
@@ -52,6 +75,6 @@ fn identify(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(10);
-    targets = snapshot, identify
+    targets = snapshot, keep, identify
 }
 criterion_main!(benches);

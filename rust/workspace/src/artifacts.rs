@@ -2,6 +2,7 @@
 //! Only bytes equal to the completed snapshot are kept, and the tree must still match it afterwards. What could not be
 //! kept is listed with its reason, and makes the manifest incomplete. Nothing here applies a change anywhere.
 
+use crate::batch::Batch;
 use crate::changes::{Aspect, Change, changes};
 use crate::read::{Confined, Observation, ReadCap};
 use crate::retain::{Retention, manifest_name, read_verified, replace_file};
@@ -141,7 +142,7 @@ pub fn retain(
     let omitted = found.len().saturating_sub(MAXIMUM_CHANGES);
     found.truncate(MAXIMUM_CHANGES);
     let mut copy = Copy {
-        store,
+        batch: Batch::new(store),
         after,
         workspace: Confined::open(after.root().as_path())?,
         left: MAXIMUM_TOTAL_BYTES,
@@ -164,6 +165,8 @@ pub fn retain(
             path: after.root().clone(),
         });
     }
+    // Before the manifest, which must never name bytes that a crash could take.
+    copy.batch.commit()?;
     found.sort_by(|one, other| by_component(one.path().as_bytes(), other.path().as_bytes()));
     entries.sort_by(|one, other| by_component(one.path.as_bytes(), other.path.as_bytes()));
     let kept = |entry: &Artifact| !matches!(entry.state, State::Unavailable | State::UnavailableOrOverLimit);
@@ -248,7 +251,7 @@ fn removed(path: &BytePath) -> Artifact {
 }
 
 struct Copy<'a> {
-    store: &'a Retention,
+    batch: Batch<'a>,
     after: &'a Snapshot,
     workspace: Confined,
     left: u64,
@@ -294,7 +297,7 @@ impl Copy<'_> {
         }
         match self.workspace.read(path.as_path(), ReadCap::MAXIMUM) {
             Observation::Found { bytes, total, .. } if total == length && Digest::of(&bytes) == *digest => {
-                self.store.put(&bytes)?;
+                self.batch.put(&bytes)?;
                 self.left -= length;
                 Ok((State::Retained, None))
             }

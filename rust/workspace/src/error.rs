@@ -211,6 +211,12 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A kept file that others could reach.
+    #[error("`{}` must be a regular file without access for group or others (chmod 600)", path.display())]
+    UnsafeFile {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file could not be written.
     #[error("`{}` cannot be written", path.display())]
     Write {
@@ -289,7 +295,7 @@ impl Error {
             Self::SnapshotIncomplete { .. } => "snapshot_incomplete",
             Self::SnapshotRoots { .. } => "snapshot_roots",
             Self::WorkspaceChanged { .. } => "workspace_changed",
-            Self::UnsafeStore { .. } => "unsafe_path",
+            Self::UnsafeStore { .. } | Self::UnsafeFile { .. } => "unsafe_path",
             Self::Write { .. } => "write",
             Self::Remove { .. } => "remove",
             Self::Read { .. } => "read",

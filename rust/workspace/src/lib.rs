@@ -25,6 +25,7 @@
 //! ```
 
 mod artifacts;
+mod batch;
 mod branch;
 mod cache;
 mod changes;

@@ -36,16 +36,50 @@ fn damaged_bytes_are_never_returned_and_are_mended_by_the_next_put() {
 }
 
 #[test]
-fn missing_oversized_and_linked_bytes_are_read_errors() {
+fn missing_and_oversized_bytes_are_read_errors() {
     let world = World::new();
     let store = Retention::open(&world.path("store")).unwrap();
     assert_eq!(store.get(&Digest::of(b"none"), 100).unwrap_err().code(), "read");
     let digest = store.put(b"bytes").unwrap();
     assert_eq!(store.get(&digest, 4).unwrap_err().code(), "read");
-    let elsewhere = world.write("elsewhere", "bytes");
-    fs::remove_file(store.blob(&digest)).unwrap();
-    symlink(elsewhere, store.blob(&digest)).unwrap();
-    assert_eq!(store.get(&digest, 100).unwrap_err().code(), "read");
+}
+
+/// Kept bytes that others could change, or that lie elsewhere behind a link, passed verification.
+#[test]
+fn bytes_open_to_others_or_behind_a_link_are_refused() {
+    let world = World::new();
+    let store = Retention::open(&world.path("store")).unwrap();
+    let digest = store.put(b"bytes").unwrap();
+    let path = store.blob(&digest);
+    let code = || store.get(&digest, 100).err().map(|error| error.code());
+    let directories = [store.blobs(), path.parent().unwrap().to_owned()];
+    for (place, closed, open) in [
+        (&path, 0o600, 0o640),
+        (&path, 0o600, 0o666),
+        (&directories[0], 0o700, 0o701),
+        (&directories[1], 0o700, 0o770),
+    ] {
+        fs::set_permissions(place, fs::Permissions::from_mode(open)).unwrap();
+        assert_eq!(code(), Some("unsafe_path"), "{}", place.display());
+        fs::set_permissions(place, fs::Permissions::from_mode(closed)).unwrap();
+        assert_eq!(code(), None);
+    }
+    for place in [&path, &directories[1], &directories[0]] {
+        let elsewhere = world.path("elsewhere");
+        fs::rename(place, &elsewhere).unwrap();
+        symlink(&elsewhere, place).unwrap();
+        assert_eq!(code(), Some("unsafe_path"), "{}", place.display());
+        if *place == directories[0] {
+            assert_eq!(Retention::open(&world.path("store")).unwrap_err().code(), "unsafe_path");
+        }
+        fs::remove_file(place).unwrap();
+        fs::rename(&elsewhere, place).unwrap();
+    }
+    assert_eq!(code(), None);
+    // The next put mends what it finds open.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    store.put(b"bytes").unwrap();
+    assert_eq!((code(), mode(&path)), (None, 0o600));
 }
 
 #[test]
