@@ -10,7 +10,7 @@
     reason = "this program's output is its purpose"
 )]
 
-use coder_boundary::{Boundary, Mode, Policy, Scratch, Workspace};
+use coder_boundary::{Boundary, Mode, Policy, Private, Workspace};
 use coder_process::{Cancel, Command, Ending, Flow, Output};
 use std::env;
 use std::error::Error;
@@ -39,7 +39,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             }),
             ..Policy::default()
         };
-        Ok(Boundary::prepare(policy, Scratch::create(&env::temp_dir())?)?)
+        Ok(Boundary::prepare(policy, Private::Memory)?)
     };
     let prepared = prepare()?;
     let mut code = 0;

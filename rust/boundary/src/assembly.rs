@@ -9,7 +9,8 @@ use crate::rights::{Right, Rights};
 use crate::scratch::Entry;
 use crate::step::{EMPTY_FILE, Step};
 use crate::system::Recursive;
-use crate::{Error, Scratch};
+use crate::{Error, Private};
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -58,10 +59,10 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) grants: &'a [Granted],
     pub(crate) sealed: &'a [PathBuf],
     pub(crate) places: &'a Places,
-    pub(crate) scratch: &'a Scratch,
+    pub(crate) private: &'a Private,
     pub(crate) network: Network,
-    /// Bytes of shared memory; the kernel's half of all memory when absent.
-    pub(crate) shared_memory: Option<u64>,
+    /// Bytes of shared memory, and of private places in memory; half of the machine's when absent.
+    pub(crate) memory: Option<u64>,
 }
 
 /// Orders the acts, and adds the rules to `rights`.
@@ -70,9 +71,9 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
         grants,
         sealed,
         places,
-        scratch,
+        private,
         network,
-        shared_memory,
+        memory,
     } = ingredients;
     let mut parts = machine::parts(network)?;
     parts.retain(|part| {
@@ -123,18 +124,24 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
         }
     }
     for granted in grants {
-        builder.point(granted, scratch)?;
+        builder.point(granted, private)?;
     }
 
-    scratch.fill_root(&builder.entries)?;
     let mut acts = Acts::default();
     acts.push(Step::Private, "keep mounts from the host");
-    acts.push(
-        Step::Root {
-            at: absolute(scratch.root())?,
-        },
-        "mount the prepared root",
-    );
+    match private {
+        Private::Directory(scratch) => {
+            scratch.fill_root(&builder.entries)?;
+            let at = absolute(scratch.root())?;
+            acts.push(Step::Root { at }, "mount the prepared root");
+        }
+        Private::Memory => {
+            let size = memory.map_or_else(String::new, |bytes| format!(",size={bytes}"));
+            let options = absolute(Path::new(&format!("mode=0755{size}")))?;
+            acts.push(Step::MemoryRoot { options }, "make a root in memory");
+            acts.entries(std::mem::take(&mut builder.entries), places)?;
+        }
+    }
     let proc_flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     // Read-only as a whole: to root outside, /proc/sys and its like would be writable inside.
     acts.filesystem(c"proc", "/proc", proc_flags, String::new())?;
@@ -173,23 +180,33 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
         pts_flags,
         "newinstance,ptmxmode=0666,mode=0620".to_owned(),
     )?;
-    let size = shared_memory.map_or_else(|| "mode=1777".to_owned(), |bytes| format!("mode=1777,size={bytes}"));
+    let size = memory.map_or_else(|| "mode=1777".to_owned(), |bytes| format!("mode=1777,size={bytes}"));
     acts.filesystem(c"tmpfs", "/dev/shm", pts_flags | libc::MS_NODEV, size)?;
-    for (source, at) in [(scratch.temporary(), &places.temporary), (scratch.home(), &places.home)] {
+    for at in [&places.temporary, &places.home] {
         let words = format!("show {}", at.display());
-        acts.push(
-            Step::System {
-                source: absolute(&source)?,
-                at: inside(at)?,
-            },
-            words.clone(),
-        );
-        let attributes = Step::Attributes {
-            at: inside(at)?,
-            recursive: Recursive::No,
-            attributes: WRITABLE,
-        };
-        acts.push(attributes, words);
+        match private {
+            Private::Directory(scratch) => {
+                let source = if *at == places.home {
+                    scratch.home()
+                } else {
+                    scratch.temporary()
+                };
+                acts.push(
+                    Step::System {
+                        source: absolute(&source)?,
+                        at: inside(at)?,
+                    },
+                    words.clone(),
+                );
+                let attributes = Step::Attributes {
+                    at: inside(at)?,
+                    recursive: Recursive::No,
+                    attributes: WRITABLE,
+                };
+                acts.push(attributes, words);
+            }
+            Private::Memory => acts.push(Step::Writable { at: inside(at)? }, words),
+        }
         rights.allow(absolute(at)?, Right::Change);
     }
     for (island, points) in &builder.islands {
@@ -268,6 +285,26 @@ impl Acts {
             step,
             words: words.into(),
         });
+    }
+
+    /// Makes the root's own files. The map's order puts a directory before what lies in it.
+    fn entries(&mut self, entries: BTreeMap<PathBuf, Entry>, places: &Places) -> Result<(), Error> {
+        for (path, entry) in entries {
+            let words = format!("make {}", path.display());
+            let at = inside(&path)?;
+            let step = match entry {
+                Entry::Directory if path == places.temporary => Step::PrivateDirectory { path: at, mode: 0o1777 },
+                Entry::Directory if path == places.home => Step::PrivateDirectory { path: at, mode: 0o700 },
+                Entry::Directory => Step::Directory { path: at },
+                Entry::Link(content) => Step::Link {
+                    content: absolute(&content)?,
+                    path: at,
+                },
+                Entry::File(content) => Step::File { path: at, content },
+            };
+            self.push(step, words);
+        }
+        Ok(())
     }
 
     fn filesystem(&mut self, kind: &'static CStr, at: &str, flags: u64, options: String) -> Result<(), Error> {

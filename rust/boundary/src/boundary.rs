@@ -8,7 +8,7 @@ use crate::points::Places;
 use crate::policy::{Access, Network, Policy, Resources};
 use crate::rights::Rights;
 use crate::step::Step;
-use crate::{Error, Scratch, filter, git, paths};
+use crate::{Error, Private, Scratch, filter, git, paths};
 use coder_process::{Command, Confinement, Limits, Unconfined};
 use std::ffi::OsString;
 use std::fs;
@@ -51,19 +51,19 @@ impl Boundary {
     /// What the policy asks for and cannot have, and [`Error::Layer`] when the kernel lacks Landlock. Namespaces that
     /// the kernel refuses show when a command starts, as a `coder_process::Error` that names the act; see
     /// [`explain`](crate::explain).
-    pub fn prepare(policy: Policy, scratch: Scratch) -> Result<Self, Error> {
-        Self::prepare_without(policy, scratch, LayerSet::EMPTY)
+    pub fn prepare(policy: Policy, private: impl Into<Private>) -> Result<Self, Error> {
+        Self::prepare_without(policy, private.into(), LayerSet::EMPTY)
     }
 
     /// The same with layers left out, which only a test can ask for.
-    pub(crate) fn prepare_without(policy: Policy, scratch: Scratch, without: LayerSet) -> Result<Self, Error> {
+    pub(crate) fn prepare_without(policy: Policy, private: Private, without: LayerSet) -> Result<Self, Error> {
         match policy.access {
-            Access::Boundary | Access::Toolchains => Self::confined(policy, scratch, without),
+            Access::Boundary | Access::Toolchains => Self::confined(policy, private, without),
             Access::Full => Self::full(policy),
         }
     }
 
-    fn confined(policy: Policy, scratch: Scratch, without: LayerSet) -> Result<Self, Error> {
+    fn confined(policy: Policy, private: Private, without: LayerSet) -> Result<Self, Error> {
         let mut grants = paths::grants(&policy)?;
         let mut unguarded = Vec::new();
         if let Some(view) = &policy.git {
@@ -76,15 +76,14 @@ impl Boundary {
             .iter()
             .find(|granted| granted.role == "workspace")
             .map(|granted| granted.path.clone());
-        let around = |granted: &&paths::Granted| scratch.path().starts_with(&granted.path);
-        if let Some(granted) = grants
-            .iter()
-            .filter(|granted| granted.mode == crate::Mode::Write)
-            .find(around)
+        if let Some(scratch) = private.scratch()
+            && let Some(granted) = grants
+                .iter()
+                .filter(|granted| granted.mode == crate::Mode::Write)
+                .find(|granted| scratch.path().starts_with(&granted.path))
         {
-            let scratch = scratch.path().to_path_buf();
             return Err(Error::ScratchInsideGrant {
-                scratch,
+                scratch: scratch.path().to_path_buf(),
                 granted: granted.path.clone(),
             });
         }
@@ -95,16 +94,14 @@ impl Boundary {
             grants: &grants,
             sealed: &sealed,
             places: &places,
-            scratch: &scratch,
+            private: &private,
             network: policy.network,
-            shared_memory: policy.resources.memory_bytes,
+            memory: policy.resources.memory_bytes,
         };
         let assembly = assembly::assemble(ingredients, &mut rights)?;
         let directory = match &policy.directory {
             None => workspace.unwrap_or_else(|| places.home.clone()),
-            Some(directory) if places.on_host(directory, &scratch).is_some_and(|place| place.is_dir()) => {
-                directory.clone()
-            }
+            Some(directory) if places.hold_directory(directory, &private) => directory.clone(),
             Some(directory) => {
                 let directory = paths::resolve("directory", directory)?;
                 if !assembly.shows(&directory) {
@@ -128,7 +125,7 @@ impl Boundary {
             filter: filter::program()?,
             #[cfg(test)]
             without,
-            scratch,
+            private,
         };
         let layers = Layer::ALL
             .into_iter()
@@ -195,10 +192,11 @@ impl Boundary {
         Enforced::from_layers(self.planned.access, layers, self.abi, bounds)
     }
 
-    /// The private directory behind the commands' home and `/tmp`; absent with full access.
+    /// The private directory behind the commands' home and `/tmp`; absent with full access and with
+    /// [`Private::Memory`].
     #[must_use]
     pub fn scratch(&self) -> Option<&Scratch> {
-        self.prepared.as_ref().map(|prepared| &prepared.scratch)
+        self.prepared.as_ref().and_then(|prepared| prepared.private.scratch())
     }
 
     /// Files that Git would obey, that do not exist, and that a command could therefore make. No kernel holds a name

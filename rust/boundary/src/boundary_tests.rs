@@ -35,7 +35,7 @@ impl World {
         };
         let without = without.iter().copied().collect();
         let scratch = Scratch::create(self.base.path()).unwrap();
-        let boundary = Boundary::prepare_without(policy, scratch, without).unwrap();
+        let boundary = Boundary::prepare_without(policy, scratch.into(), without).unwrap();
         let outcome = boundary
             .command("/usr/bin/python3")
             .arguments(["-c", script])
@@ -177,7 +177,7 @@ fn a_program_of_another_architecture_is_ended() {
         };
         let scratch = Scratch::create(world.base.path()).unwrap();
         let without = without.iter().copied().collect();
-        let boundary = Boundary::prepare_without(policy, scratch, without).unwrap();
+        let boundary = Boundary::prepare_without(policy, scratch.into(), without).unwrap();
         boundary.command(&program).capture(0).unwrap().ending
     };
     assert_eq!(run(&[]), Ending::Signalled(libc::SIGSYS));

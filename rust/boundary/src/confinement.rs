@@ -1,7 +1,7 @@
 //! The prepared boundary as `coder_process` carries it out: what the warden is cloned with, what it does before the
 //! command exists, and what the command's process does last. Async-signal-safe from [`enter`](Confinement::enter) on.
 
-use crate::Scratch;
+use crate::Private;
 use crate::assembly::Act;
 use crate::layers::{Layer, LayerSet};
 use crate::rights::Rights;
@@ -11,7 +11,7 @@ use coder_process::{Confinement, Failure};
 use seccompiler::BpfProgram;
 use std::os::fd::RawFd;
 
-/// Everything the children need, and the scratch, which must outlive them.
+/// Everything the children need, and the private places, which must outlive them.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) namespaces: LayerSet,
@@ -21,7 +21,7 @@ pub(crate) struct Prepared {
     /// Layers left out, so that a test can see what each of them stops. Exists in tests only.
     #[cfg(test)]
     pub(crate) without: LayerSet,
-    pub(crate) scratch: Scratch,
+    pub(crate) private: Private,
 }
 
 /// The acts of the command's own process, after those of the list.

@@ -102,31 +102,55 @@ const FAMILIES: [c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc
 
 /// Compiles the program to install.
 ///
-/// One program of two parts. The calls refused whatever their arguments are found by a binary search of our own: the
-/// kernel runs a new program once for every call number there is, so a linear chain of comparisons, as the compiler
-/// makes it, triples the time of starting a command. What looks at arguments is the compiler's.
+/// The kernel runs a new program once for every call number there is, of this architecture and of the one beside it, so
+/// what counts is how few instructions lead to an answer. A foreign architecture is refused first; then a binary search
+/// of our own finds the few calls that are not simply allowed. One linear chain of comparisons, as the compiler makes
+/// it, costs more than all namespaces together. What looks at arguments is the compiler's, one program for each call.
 pub(crate) fn program() -> Result<BpfProgram, Error> {
     build().map_err(|source| Error::Filter { source })
+}
+
+/// What is done about a call that is not simply allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Return(u32),
+    /// Goes on in the block that starts there, counted from the first block.
+    Inspect(usize),
 }
 
 fn build() -> Result<BpfProgram, BackendError> {
     let errno = |errno: c_int| SeccompAction::Errno(errno.unsigned_abs());
     let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
-    let by_argument = SeccompFilter::new(rules()?, SeccompAction::Allow, errno(libc::EPERM), architecture)?;
 
     let refused = REFUSED
         .iter()
         .chain(REFUSED_HERE)
-        .map(|call| (*call, u32::from(errno(libc::EPERM))));
-    let missing = (libc::SYS_clone3, u32::from(errno(libc::ENOSYS)));
-    let mut answers: Vec<(u32, u32)> = refused
+        .map(|call| (*call, errno(libc::EPERM)));
+    let missing = (libc::SYS_clone3, errno(libc::ENOSYS));
+    let mut answers: Vec<(u32, Answer)> = refused
         .chain([missing])
-        .filter_map(|(call, answer)| u32::try_from(call).ok().map(|call| (call, answer)))
+        .filter_map(|(call, action)| Some((u32::try_from(call).ok()?, Answer::Return(action.into()))))
         .collect();
-    answers.sort_unstable();
+    let mut blocks = BpfProgram::new();
+    for (call, rules) in rules()? {
+        let Ok(number) = u32::try_from(call) else { continue };
+        answers.push((number, Answer::Inspect(blocks.len())));
+        let block = SeccompFilter::new(
+            [(call, rules)].into(),
+            SeccompAction::Allow,
+            errno(libc::EPERM),
+            architecture,
+        )?;
+        blocks.extend(BpfProgram::try_from(block)?);
+    }
+    answers.sort_unstable_by_key(|(call, _)| *call);
 
-    // A foreign architecture's numbers are either refused here or end the process at the compiler's check.
-    let mut program = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];
+    let mut program = vec![
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, ARCHITECTURE_OFFSET),
+        jump(libc::BPF_JEQ, audit_value(architecture), 1, 0),
+        statement(libc::BPF_RET | libc::BPF_K, SeccompAction::KillProcess.into()),
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, NUMBER_OFFSET),
+    ];
     program.extend(without_x32());
     let searched = search(&answers);
     let end = searched.len();
@@ -136,25 +160,38 @@ fn build() -> Result<BpfProgram, BackendError> {
             .enumerate()
             .map(|(position, instruction)| match instruction {
                 Searched::Done(instruction) => instruction,
-                // Call numbers are few, so the distance always fits.
-                Searched::GoOn => statement(
+                // Both lengths are far below what the field holds.
+                Searched::Block(start) => statement(
                     libc::BPF_JMP | libc::BPF_JA,
-                    u32::try_from(end - position - 1).unwrap_or(0),
+                    u32::try_from(end - position - 1 + start).unwrap_or(u32::MAX),
                 ),
             }),
     );
-    program.extend(BpfProgram::try_from(by_argument)?);
+    program.extend(blocks);
     Ok(program)
 }
 
-/// An instruction of the search; where it goes on is known when the search is complete.
-enum Searched {
-    Done(sock_filter),
-    GoOn,
+/// Where the kernel puts the call's number and architecture for a filter.
+const NUMBER_OFFSET: u32 = 0;
+const ARCHITECTURE_OFFSET: u32 = 4;
+
+/// The kernel's mark of an architecture (`AUDIT_ARCH_*`).
+fn audit_value(architecture: TargetArch) -> u32 {
+    match architecture {
+        TargetArch::x86_64 => 0xc000_003e,
+        TargetArch::aarch64 => 0xc000_00b7,
+        TargetArch::riscv64 => 0xc000_00f3,
+    }
 }
 
-/// Searches sorted call numbers, returns the answer of the one that is equal, or goes on behind the search.
-fn search(answers: &[(u32, u32)]) -> Vec<Searched> {
+/// An instruction of the search; how far away a block is, is known when the search is complete.
+enum Searched {
+    Done(sock_filter),
+    Block(usize),
+}
+
+/// Searches sorted call numbers and gives the answer of the one that is equal, or allows the call.
+fn search(answers: &[(u32, Answer)]) -> Vec<Searched> {
     const LEAF: usize = 3;
     let mut program = Vec::new();
     let (below, from_middle) = answers.split_at(answers.len() / 2);
@@ -169,9 +206,13 @@ fn search(answers: &[(u32, u32)]) -> Vec<Searched> {
     } else {
         for (call, answer) in answers {
             program.push(Searched::Done(jump(libc::BPF_JEQ, *call, 0, 1)));
-            program.push(Searched::Done(statement(libc::BPF_RET | libc::BPF_K, *answer)));
+            program.push(match answer {
+                Answer::Return(answer) => Searched::Done(statement(libc::BPF_RET | libc::BPF_K, *answer)),
+                Answer::Inspect(start) => Searched::Block(*start),
+            });
         }
-        program.push(Searched::GoOn);
+        let allow = statement(libc::BPF_RET | libc::BPF_K, SeccompAction::Allow.into());
+        program.push(Searched::Done(allow));
     }
     program
 }
@@ -194,12 +235,9 @@ fn jump(comparison: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
     }
 }
 
+/// The calls that are refused by their arguments.
 fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED
-        .iter()
-        .chain(REFUSED_HERE)
-        .map(|call| (*call, Vec::new()))
-        .collect();
+    let mut rules = BTreeMap::new();
 
     let mut making = Vec::new();
     for flag in NAMESPACES {

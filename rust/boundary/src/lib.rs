@@ -61,4 +61,4 @@ pub use error::Error;
 pub use layers::{Layer, LayerSet};
 pub use policy::{Access, GitView, Mode, Network, Policy, Resources, Workspace};
 pub use probe::{Capabilities, Finding, Gap, explain, probe};
-pub use scratch::Scratch;
+pub use scratch::{Private, Scratch};

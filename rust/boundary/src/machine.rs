@@ -3,7 +3,7 @@
 
 use crate::Error;
 use crate::policy::Network;
-use std::fs::{self, Metadata};
+use std::fs::{self, DirEntry, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -169,7 +169,14 @@ fn wanted(table: &[&str], names: &[PathBuf]) -> Vec<PathBuf> {
                 let starts = |name: &&PathBuf| name.as_os_str().as_encoded_bytes().starts_with(start.as_bytes());
                 wanted.extend(names.iter().filter(starts).cloned());
             }
-            None => wanted.push(PathBuf::from(pattern)),
+            None => {
+                let path = Path::new(pattern);
+                let first = path.iter().next().unwrap_or_default();
+                // Most machines have half of the table; asking for the rest one by one costs more than the list.
+                if names.binary_search_by(|name| name.as_os_str().cmp(first)).is_ok() {
+                    wanted.push(path.to_path_buf());
+                }
+            }
         }
     }
     wanted
@@ -213,7 +220,13 @@ fn show(path: &Path, liveness: Liveness, parts: &mut Vec<Part>) -> Result<(), Er
     }
     if status.is_dir() {
         let mut copied = Vec::new();
-        if copy_directory(&resolved, path, &mut copied).unwrap_or(false) {
+        // One mount shows as much as many copies, and costs as much as one.
+        if better_mounted(&resolved).unwrap_or(false) {
+            add(Appearance::Mounted {
+                source: resolved,
+                directory: true,
+            });
+        } else if copy_directory(&resolved, path, &mut copied).unwrap_or(false) {
             parts.extend(copied);
         } else {
             add(Appearance::Mounted {
@@ -236,17 +249,41 @@ fn show(path: &Path, liveness: Liveness, parts: &mut Vec<Part>) -> Result<(), Er
     Ok(())
 }
 
+/// Whether a directory is better mounted than copied: it is large, or holds only files and links that are for everybody
+/// to read. What is large is known by its count alone, without a look at each entry.
+fn better_mounted(directory: &Path) -> io::Result<bool> {
+    let entries = entries(directory)?;
+    if entries.len() > COPY_ENTRIES {
+        return Ok(true);
+    }
+    for entry in entries {
+        let kind = entry.file_type()?;
+        let plain = kind.is_symlink() || (kind.is_file() && readable_by_everybody(&entry.metadata()?));
+        if !plain {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn entries(directory: &Path) -> io::Result<Vec<DirEntry>> {
+    fs::read_dir(directory)?.collect()
+}
+
 /// Copies a small directory; says whether it was small. What is not for everybody is left out.
 fn copy_directory(source: &Path, shown: &Path, copied: &mut Vec<Part>) -> io::Result<bool> {
     copied.push(Part {
         path: shown.to_path_buf(),
         appearance: Appearance::Directory,
     });
-    for entry in fs::read_dir(source)? {
-        let entry = entry?;
+    let entries = entries(source)?;
+    if copied.len() + entries.len() > COPY_ENTRIES + 1 {
+        return Ok(false);
+    }
+    for entry in entries {
         let path = entry.path();
         let status = fs::symlink_metadata(&path)?;
-        if copied.len() > COPY_ENTRIES || (status.is_file() && status.len() > COPY_BYTES / 8) {
+        if status.is_file() && status.len() > COPY_BYTES / 8 {
             return Ok(false);
         }
         let shown = shown.join(entry.file_name());

@@ -48,9 +48,9 @@ fn what_is_not_for_everybody_is_left_out() {
 
 #[test]
 fn a_pattern_stands_for_every_ending() {
-    let names = ["java", "java-17", "jav", "python3"].map(PathBuf::from);
+    let names = ["jav", "java", "java-17", "python3", "x"].map(PathBuf::from);
     assert_eq!(
-        wanted(&["java*", "x"], &names),
-        ["java", "java-17", "x"].map(PathBuf::from)
+        wanted(&["java*", "missing", "x/y"], &names),
+        ["java", "java-17", "x/y"].map(PathBuf::from)
     );
 }

@@ -3,7 +3,7 @@
 
 use crate::paths::{Granted, Kind};
 use crate::scratch::Entry;
-use crate::{Error, Scratch};
+use crate::{Error, Private};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,12 +28,16 @@ impl Places {
         }
     }
 
-    /// Where in the scratch a path lies that is inside one of the places.
-    pub(crate) fn on_host(&self, path: &Path, scratch: &Scratch) -> Option<PathBuf> {
+    /// Whether a path is a directory that commands will find in one of the places.
+    pub(crate) fn hold_directory(&self, path: &Path, private: &Private) -> bool {
+        let Some(scratch) = private.scratch() else {
+            return path == self.temporary || path == self.home;
+        };
         let places = [(&self.temporary, scratch.temporary()), (&self.home, scratch.home())];
         places
             .into_iter()
             .find_map(|(place, on_host)| path.strip_prefix(place).ok().map(|rest| on_host.join(rest)))
+            .is_some_and(|path| path.is_dir())
     }
 }
 
@@ -76,12 +80,13 @@ impl<'a> Points<'a> {
 
     /// Makes sure that there is something to mount a granted path on. Never in a granted tree: what is granted inside
     /// another granted tree is there already.
-    pub(crate) fn point(&mut self, granted: &Granted, scratch: &Scratch) -> Result<(), Error> {
-        let private = [
-            (&self.places.temporary, scratch.temporary()),
-            (&self.places.home, scratch.home()),
+    pub(crate) fn point(&mut self, granted: &Granted, private: &Private) -> Result<(), Error> {
+        let scratch = private.scratch();
+        let places = [
+            (&self.places.temporary, scratch.map(crate::Scratch::temporary)),
+            (&self.places.home, scratch.map(crate::Scratch::home)),
         ];
-        let private = private.into_iter().find_map(|(place, on_host)| {
+        let inside = places.into_iter().find_map(|(place, on_host)| {
             granted
                 .path
                 .strip_prefix(place)
@@ -89,9 +94,9 @@ impl<'a> Points<'a> {
                 .map(|rest| (place.clone(), on_host, rest.to_path_buf()))
         });
         let in_shown = self.visible.iter().any(|tree| granted.path.starts_with(tree));
-        match private {
+        match inside {
             _ if in_shown => {}
-            Some((place, on_host, rest)) => self.point_in_private(granted.kind, &place, &on_host, &rest)?,
+            Some((place, on_host, rest)) => self.point_in_private(granted.kind, &place, on_host.as_deref(), &rest)?,
             None => {
                 let entry = match granted.kind {
                     Kind::Directory => Entry::Directory,
@@ -108,16 +113,26 @@ impl<'a> Points<'a> {
 
     /// A mount point inside the private /tmp or home, which commands may change: only its first component lies there,
     /// and being mounted on in every command it can neither be renamed nor replaced.
-    fn point_in_private(&mut self, kind: Kind, place: &Path, on_host: &Path, rest: &Path) -> Result<(), Error> {
+    fn point_in_private(&mut self, kind: Kind, place: &Path, on_host: Option<&Path>, rest: &Path) -> Result<(), Error> {
         let mut components = rest.components();
         let Some(first) = components.next() else { return Ok(()) };
-        let on_host = on_host.join(first);
         let island = place.join(first);
         let deeper = components.as_path();
-        if deeper.as_os_str().is_empty() && kind == Kind::File {
-            return fs::write(&on_host, b"").map_err(Error::file("make the mount point", on_host));
+        let first_kind = if deeper.as_os_str().is_empty() {
+            kind
+        } else {
+            Kind::Directory
+        };
+        match (on_host.map(|on_host| on_host.join(first)), first_kind) {
+            (Some(on_host), Kind::File) => {
+                fs::write(&on_host, b"").map_err(Error::file("make the mount point", on_host))?
+            }
+            (Some(on_host), Kind::Directory) => {
+                fs::create_dir_all(&on_host).map_err(Error::file("make the mount point", on_host))?;
+            }
+            (None, Kind::File) => self.entry(&island, Entry::File(Vec::new())),
+            (None, Kind::Directory) => self.directory(&island),
         }
-        fs::create_dir_all(&on_host).map_err(Error::file("make the mount point", on_host))?;
         if !deeper.as_os_str().is_empty() {
             let points = self.islands.entry(island.clone()).or_default();
             let mut above = island;

@@ -1,5 +1,6 @@
-//! The private directory of one boundary: it becomes `/tmp` and the home of its commands, and goes with the boundary.
-//! It is a real directory, so what commands leave there lasts from one to the next and does not fill memory.
+//! What is behind `/tmp` and the home of a boundary's commands. For several commands it is a real directory, which goes
+//! with the boundary: what they leave there lasts from one to the next and does not fill memory. For a single command it
+//! can be memory inside its own mount namespace, which costs a fraction and is nowhere on the host.
 
 use crate::Error;
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -11,6 +12,32 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+
+/// What is behind the private places of a boundary.
+#[derive(Debug)]
+pub enum Private {
+    /// A directory of the host, shared by all commands of the boundary.
+    Directory(Scratch),
+    /// Memory of each command's own, at most as much as [`Resources::memory_bytes`](crate::Resources::memory_bytes).
+    /// The next command finds nothing of it, and nothing of it is left behind, however host and command end.
+    Memory,
+}
+
+impl From<Scratch> for Private {
+    fn from(scratch: Scratch) -> Self {
+        Self::Directory(scratch)
+    }
+}
+
+impl Private {
+    /// The directory, if there is one.
+    pub(crate) fn scratch(&self) -> Option<&Scratch> {
+        match self {
+            Self::Directory(scratch) => Some(scratch),
+            Self::Memory => None,
+        }
+    }
+}
 
 /// A fresh directory of mode 0700, removed with everything in it when dropped.
 #[derive(Debug)]

@@ -27,6 +27,28 @@ pub(crate) enum Step {
     EmptyFile {
         path: CString,
     },
+    /// Makes an empty filesystem in memory to be the new root and enters it.
+    MemoryRoot {
+        options: CString,
+    },
+    /// Makes a private directory in the root's own filesystem.
+    PrivateDirectory {
+        path: CString,
+        mode: libc::mode_t,
+    },
+    Link {
+        content: CString,
+        path: CString,
+    },
+    /// Makes a file that everybody can read.
+    File {
+        path: CString,
+        content: Vec<u8>,
+    },
+    /// Makes a directory of the root's own filesystem writable where it stands, the root itself being read-only.
+    Writable {
+        at: CString,
+    },
     /// Mounts a new filesystem.
     Filesystem {
         kind: &'static CStr,
@@ -67,6 +89,10 @@ pub(crate) enum Step {
     Undumpable,
 }
 
+/// Where the host's root is covered while a new root in memory is filled. Nothing beneath it can be granted, nothing is
+/// shown from it, and the id maps are written by then; a fresh /proc is mounted in the new root.
+const COVERED: &CStr = c"/proc";
+
 /// The empty file that stands where a sealed file was.
 pub(crate) const EMPTY_FILE: &CStr = c"run/sealed";
 
@@ -76,10 +102,16 @@ impl Step {
     pub(crate) fn layer(&self) -> Option<Layer> {
         match self {
             Self::Map { .. } => Some(Layer::UserNamespace),
-            Self::Private | Self::Root { .. } | Self::Filesystem { .. } | Self::Pivot => Some(Layer::AssembledRoot),
+            Self::Private | Self::Root { .. } | Self::MemoryRoot { .. } | Self::Filesystem { .. } | Self::Pivot => {
+                Some(Layer::AssembledRoot)
+            }
             Self::Loopback => Some(Layer::Loopback),
             Self::Directory { .. }
             | Self::EmptyFile { .. }
+            | Self::PrivateDirectory { .. }
+            | Self::Link { .. }
+            | Self::File { .. }
+            | Self::Writable { .. }
             | Self::System { .. }
             | Self::Attributes { .. }
             | Self::Show { .. }
@@ -99,6 +131,19 @@ impl Step {
             }
             Self::Directory { path } => system::make_directory(path, 0o755),
             Self::EmptyFile { path } => system::make_file(path, 0o444),
+            Self::MemoryRoot { options } => {
+                let flags = libc::MS_NOSUID | libc::MS_NODEV;
+                system::mount(Some(c"root"), COVERED, Some(c"tmpfs"), flags, Some(options))?;
+                system::change_directory(COVERED)
+            }
+            Self::PrivateDirectory { path, mode } => {
+                system::make_directory(path, *mode)?;
+                // The host's file creation mask held back some of it.
+                system::change_mode(path, *mode)
+            }
+            Self::Link { content, path } => system::make_link(content, path),
+            Self::File { path, content } => system::create_file(path, content, 0o444),
+            Self::Writable { at } => writable(at),
             Self::Filesystem {
                 kind,
                 at,
@@ -138,6 +183,15 @@ fn show(source: &CStr, at: &CStr, attributes: u64, presence: Presence) -> Called
     let target = system::open_reference(HERE, at)?;
     let tree = system::clone_tree(&found)?;
     system::set_attributes(tree.raw(), c"", Recursive::Yes, attributes)?;
+    system::attach(&tree, &target)
+}
+
+/// A second mount of the directory, over itself. The first keeps its attributes, and with it every name outside: a
+/// command reaches this mount's own names only, exactly as if another filesystem stood here.
+fn writable(at: &CStr) -> Called<()> {
+    let target = system::open_reference(HERE, at)?;
+    let tree = system::clone_tree(&target)?;
+    system::set_writable(&tree)?;
     system::attach(&tree, &target)
 }
 

@@ -64,6 +64,19 @@ pub(crate) fn set_attributes(directory: c_int, path: &CStr, recursive: Recursive
     // SAFETY: an all-zero structure asks for no change.
     let mut wanted: libc::mount_attr = unsafe { zeroed() };
     wanted.attr_set = attributes;
+    change_attributes(directory, path, recursive, &wanted)
+}
+
+/// Lets a detached mount be written to; set-user-id bits and devices count for nothing there.
+pub(crate) fn set_writable(tree: &Descriptor) -> Called<()> {
+    // SAFETY: an all-zero structure asks for no change.
+    let mut wanted: libc::mount_attr = unsafe { zeroed() };
+    wanted.attr_clr = libc::MOUNT_ATTR_RDONLY;
+    wanted.attr_set = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+    change_attributes(tree.raw(), c"", Recursive::No, &wanted)
+}
+
+fn change_attributes(directory: c_int, path: &CStr, recursive: Recursive, wanted: &libc::mount_attr) -> Called<()> {
     let mut flags = libc::AT_EMPTY_PATH | libc::AT_SYMLINK_NOFOLLOW;
     if matches!(recursive, Recursive::Yes) {
         flags |= libc::AT_RECURSIVE;
@@ -75,7 +88,7 @@ pub(crate) fn set_attributes(directory: c_int, path: &CStr, recursive: Recursive
             directory,
             path.as_ptr(),
             flags as c_uint,
-            &raw const wanted,
+            ptr::from_ref(wanted),
             size_of::<libc::mount_attr>(),
         )
     };
@@ -199,6 +212,29 @@ pub(crate) fn make_file(path: &CStr, mode: libc::mode_t) -> Called<()> {
     ))
 }
 
+/// Sets the permissions of a path of our own making.
+pub(crate) fn change_mode(path: &CStr, mode: libc::mode_t) -> Called<()> {
+    // SAFETY: the path outlives the call.
+    checked(unsafe { libc::chmod(path.as_ptr(), mode) }.into()).map(drop)
+}
+
+/// Makes a symbolic link.
+pub(crate) fn make_link(content: &CStr, path: &CStr) -> Called<()> {
+    // SAFETY: both strings outlive the call.
+    checked(unsafe { libc::symlink(content.as_ptr(), path.as_ptr()) }.into()).map(drop)
+}
+
+/// Makes a file with this content.
+pub(crate) fn create_file(path: &CStr, content: &[u8], mode: libc::mode_t) -> Called<()> {
+    if content.is_empty() {
+        return make_file(path, mode);
+    }
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+    // SAFETY: the path outlives the call.
+    let file = Descriptor(checked(unsafe { libc::open(path.as_ptr(), flags, mode) }.into())?);
+    write_whole(&file, content)
+}
+
 fn existing_is_fine(made: Called<c_int>) -> Called<()> {
     match made {
         Ok(_) | Err(libc::EEXIST) => Ok(()),
@@ -212,10 +248,14 @@ pub(crate) fn write_file(path: &CStr, line: &[u8]) -> Called<()> {
     let file = Descriptor(checked(
         unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) }.into(),
     )?);
+    write_whole(&file, line)
+}
+
+fn write_whole(file: &Descriptor, bytes: &[u8]) -> Called<()> {
     // SAFETY: the buffer outlives the call and its length is its own.
-    let written = unsafe { libc::write(file.raw(), line.as_ptr().cast(), line.len()) };
+    let written = unsafe { libc::write(file.raw(), bytes.as_ptr().cast(), bytes.len()) };
     match usize::try_from(written) {
-        Ok(count) if count == line.len() => Ok(()),
+        Ok(count) if count == bytes.len() => Ok(()),
         Ok(_) => Err(libc::ENOSPC),
         Err(_) => Err(errno()),
     }

@@ -5,7 +5,7 @@ use crate::confine::{self, Environment};
 use crate::outcome::{ending_word, peak_memory, tree_json};
 use crate::world;
 use crate::{Access, Error, git_link};
-use coder_boundary::{Boundary, Enforced, Mode, Network, Policy, Scratch, Workspace};
+use coder_boundary::{Boundary, Enforced, Mode, Network, Policy, Private, Scratch, Workspace};
 use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -36,6 +36,17 @@ pub struct Execution {
     pub timeout: Option<Duration>,
     /// Variables added to the command's environment.
     pub variables: Vec<(OsString, OsString)>,
+    /// How many commands will run.
+    pub commands: Commands,
+}
+
+/// How many commands a prepared execution is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commands {
+    /// One: its home and `/tmp` are memory of its own, which is cheap to make and leaves nothing behind.
+    One,
+    /// Several: what one leaves in its home and `/tmp`, the next finds.
+    Several,
 }
 
 /// Where a command's streams go.
@@ -66,6 +77,7 @@ impl Execution {
             memory_bytes: None,
             timeout: None,
             variables: Vec::new(),
+            commands: Commands::Several,
         }
     }
 
@@ -116,14 +128,20 @@ impl Execution {
         }
         policy.environment.extend(self.variables.iter().cloned());
         let demand = Enforced::least(policy.access, policy.network);
-        // A write that cannot be resolved is refused by the boundary, in its own words.
-        let granted: Vec<PathBuf> = std::iter::once(&workspace)
-            .chain(&self.writes)
-            .filter_map(|path| path.canonicalize().ok())
-            .collect();
-        let scratch = Scratch::create(&scratch_place(environment, &granted))?;
+        let private = match (self.access, self.commands) {
+            // With full access home and `/tmp` are the host's.
+            (Access::Full, _) | (_, Commands::One) => Private::Memory,
+            (Access::Boundary | Access::Toolchains, Commands::Several) => {
+                // A write that cannot be resolved is refused by the boundary, in its own words.
+                let granted: Vec<PathBuf> = std::iter::once(&workspace)
+                    .chain(&self.writes)
+                    .filter_map(|path| path.canonicalize().ok())
+                    .collect();
+                Scratch::create(&scratch_place(environment, &granted))?.into()
+            }
+        };
         Ok(PreparedExecution {
-            boundary: Boundary::prepare(policy, scratch)?,
+            boundary: Boundary::prepare(policy, private)?,
             demand,
             timeout: self.timeout,
         })

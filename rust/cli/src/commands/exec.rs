@@ -5,7 +5,7 @@ use crate::arguments::{AccessWord, ExecArguments, NetworkWord};
 use crate::output::{self, Failure};
 use crate::surroundings;
 use coder_boundary::{Mode, Network};
-use coder_host::{Access, Execution, Report, ReportFile, Streams};
+use coder_host::{Access, Commands, Execution, Report, ReportFile, Streams};
 use coder_process::{Death, Ending};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -31,6 +31,7 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
         timeout: arguments.timeout,
         variables: arguments.env.iter().map(variable).collect::<Result<_, _>>()?,
         sealed: existing_stores(),
+        commands: Commands::One,
         ..Execution::new(&here)
     };
     let refused = |error: coder_host::Error| Failure::of(&error, REFUSED);
