@@ -18,6 +18,8 @@ pub(crate) struct Batch<'a> {
     store: &'a Retention,
     /// Where each digest's bytes are now, and where they will be.
     written: BTreeMap<Digest, (PathBuf, PathBuf)>,
+    /// Directories found private since the batch began.
+    checked: BTreeSet<PathBuf>,
     /// Directories with a name in them that may not be durable.
     directories: BTreeSet<PathBuf>,
 }
@@ -27,6 +29,7 @@ impl<'a> Batch<'a> {
         Self {
             store,
             written: BTreeMap::new(),
+            checked: BTreeSet::new(),
             directories: BTreeSet::new(),
         }
     }
@@ -56,9 +59,10 @@ impl<'a> Batch<'a> {
     }
 
     fn directory(&mut self, path: &Path) -> Result<(), Error> {
-        if create_private(path)? {
+        if !self.checked.contains(path) && create_private(path)? {
             self.directories.extend(path.parent().map(Path::to_owned));
         }
+        self.checked.insert(path.to_owned());
         Ok(())
     }
 
