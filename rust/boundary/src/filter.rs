@@ -1,5 +1,5 @@
 //! The filter of system calls: it refuses what reaches past the namespaces, and nothing they already isolate.
-//! Refused calls fail with `EPERM`, so that programs can go on; `clone3` fails with `ENOSYS`, since its flags lie in
+//! Refused calls fail with `EPERM`, so that programs can go on; `clone3` and `openat2` fail with `ENOSYS`, since their flags lie in
 //! memory that a filter cannot read and every C library then falls back to `clone`, whose flags it can.
 
 use crate::Error;
@@ -110,6 +110,32 @@ pub(crate) fn program() -> Result<BpfProgram, Error> {
     build().map_err(|source| Error::Filter { source })
 }
 
+/// Calls whose flags or modes lie in memory, where no filter sees them. Programs take `ENOSYS` for an older kernel and use
+/// the call that can be looked at.
+const MISSING: [c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
+
+/// Set-user-id and set-group-id: a file made so here would lend this user's rights to others on the host.
+const SET_ID: [u64; 2] = [0o4000, 0o2000];
+
+/// The calls that set a mode, and which argument it is.
+const MODE_CALLS: [(c_long, u8); 4] = [
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_mknodat, 2),
+];
+#[cfg(target_arch = "x86_64")]
+const MODE_CALLS_HERE: [(c_long, u8); 3] = [(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const MODE_CALLS_HERE: [(c_long, u8); 0] = [];
+
+/// The calls that set a mode where their flags say that they create a file: the arguments of flags and mode.
+const OPENING: (c_long, u8, u8) = (libc::SYS_openat, 2, 3);
+#[cfg(target_arch = "x86_64")]
+const OPENING_HERE: Option<(c_long, u8, u8)> = Some((libc::SYS_open, 1, 2));
+#[cfg(not(target_arch = "x86_64"))]
+const OPENING_HERE: Option<(c_long, u8, u8)> = None;
+
 /// What is done about a call that is not simply allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
@@ -126,9 +152,9 @@ fn build() -> Result<BpfProgram, BackendError> {
         .iter()
         .chain(REFUSED_HERE)
         .map(|call| (*call, errno(libc::EPERM)));
-    let missing = (libc::SYS_clone3, errno(libc::ENOSYS));
+    let missing = MISSING.map(|call| (call, errno(libc::ENOSYS)));
     let mut answers: Vec<(u32, Answer)> = refused
-        .chain([missing])
+        .chain(missing)
         .filter_map(|(call, action)| Some((u32::try_from(call).ok()?, Answer::Return(action.into()))))
         .collect();
     let mut blocks = BpfProgram::new();
@@ -274,6 +300,24 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
     ])?;
     rules.insert(libc::SYS_socket, vec![foreign.clone(), netlink]);
     rules.insert(libc::SYS_socketpair, vec![foreign]);
+
+    for (call, mode) in MODE_CALLS.into_iter().chain(MODE_CALLS_HERE) {
+        let lending = SET_ID.map(|bit| rule([equal_in(mode, bit)?]));
+        rules.insert(call, lending.into_iter().collect::<Result<_, _>>()?);
+    }
+    for (call, flags, mode) in std::iter::once(OPENING).chain(OPENING_HERE) {
+        // Without O_CREAT the mode is whatever was in the register. O_TMPFILE creates, too.
+        let mut lending = Vec::new();
+        for creating in [libc::O_CREAT, libc::O_TMPFILE] {
+            for bit in SET_ID {
+                lending.push(rule([
+                    equal_in(flags, u64::from(creating.unsigned_abs()))?,
+                    equal_in(mode, bit)?,
+                ])?);
+            }
+        }
+        rules.insert(call, lending);
+    }
     Ok(rules)
 }
 

@@ -55,7 +55,7 @@ fn every_call_gets_its_answer_and_no_other() {
         if by_argument.contains(&number) {
             continue;
         }
-        let expected = if number == libc::SYS_clone3 {
+        let expected = if MISSING.contains(&number) {
             ERRNO | libc::ENOSYS as u32
         } else if REFUSED.contains(&number) || REFUSED_HERE.contains(&number) {
             ERRNO | libc::EPERM as u32
@@ -63,6 +63,44 @@ fn every_call_gets_its_answer_and_no_other() {
             ALLOW
         };
         assert_eq!(answer(&PROGRAM, call, HERE, [0; 6]), expected, "call {call}");
+    }
+}
+
+#[test]
+fn no_file_is_given_the_rights_of_its_owner() {
+    let refused = ERRNO | libc::EPERM as u32;
+    for (call, mode) in MODE_CALLS.into_iter().chain(MODE_CALLS_HERE) {
+        for (bits, expected) in [
+            (0o4755, refused),
+            (0o2755, refused),
+            (0o6755, refused),
+            (0o1777, ALLOW),
+            (0o755, ALLOW),
+        ] {
+            let mut arguments = [0; 6];
+            arguments[usize::from(mode)] = bits;
+            assert_eq!(
+                answer(&PROGRAM, call as u32, HERE, arguments),
+                expected,
+                "call {call}, mode {bits:o}"
+            );
+        }
+    }
+    for (call, flags, mode) in std::iter::once(OPENING).chain(OPENING_HERE) {
+        let creating = libc::O_CREAT as u64;
+        for (flag, bits, expected) in [
+            (creating, 0o4755, refused),
+            (creating, 0o644, ALLOW),
+            (0, 0o4755, ALLOW),
+        ] {
+            let mut arguments = [0; 6];
+            (arguments[usize::from(flags)], arguments[usize::from(mode)]) = (flag, bits);
+            assert_eq!(
+                answer(&PROGRAM, call as u32, HERE, arguments),
+                expected,
+                "call {call}, {flag:o}, {bits:o}"
+            );
+        }
     }
 }
 

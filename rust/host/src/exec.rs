@@ -124,6 +124,12 @@ impl Execution {
             policy.environment.push((OsString::from("TERM"), terminal));
         }
         if let Some(network) = self.network {
+            if (self.access, network) == (Access::Full, Network::None) {
+                return Err(crate::grant::field(
+                    "network",
+                    "with access `full` nothing keeps a command from the network; use `boundary` or leave it out",
+                ));
+            }
             policy.network = network;
         }
         policy.environment.extend(self.variables.iter().cloned());

@@ -27,6 +27,10 @@ const FILES_PER_JOB: usize = 32;
 
 const BUFFER_BYTES: u64 = 256 * 1024;
 
+/// Four times longer than any path a program opens by its name. A tree made deeper, step by step, costs the square of its
+/// depth and can only be meant to.
+const PATH_BYTES: usize = 16 * 1024;
+
 /// Observes trees.
 #[derive(Clone, Copy)]
 pub struct Observer<'a> {
@@ -164,6 +168,10 @@ impl<'s> Walk<'s> {
         }
         for name in listing.directories {
             let (parent, path) = (Arc::clone(&directory), path.join(&name));
+            if path.as_bytes().len() > PATH_BYTES {
+                self.fault(read_fault(path, Errno::NAMETOOLONG));
+                continue;
+            }
             scope.spawn(move |scope| self.child(scope, &parent, &name, path));
         }
         self.files(&directory, &path, &files);

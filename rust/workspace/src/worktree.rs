@@ -190,6 +190,16 @@ impl Worktrees {
             .deadline(CHECKOUT_DEADLINE)
             .output()?;
         let made = Repository::identify(&self.git, directory)?;
+        // Git obeys this file where the repository says so. One that is there, and empty, can be held in place.
+        let configuration = made.git_directory.join("config.worktree");
+        std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&configuration)
+            .map_err(|source| Error::Write {
+                path: configuration,
+                source,
+            })?;
         let expected = Head::Branch {
             reference: BytePath::from(record.branch.reference().as_str()),
             commit: record.base.clone(),
