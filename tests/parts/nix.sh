@@ -66,7 +66,7 @@ versions_are_right() {
     done
 }
 
-demo_runs() { nix run "${options[@]}" "$flake" -- demo --store "$TMPDIR/store" && rm -rf "$TMPDIR/store"; }
+demo_runs() { nix run "${options[@]}" "$flake" -- demo; }
 
 # step NAME COMMAND…: one counted test
 step() {

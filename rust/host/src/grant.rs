@@ -184,7 +184,7 @@ impl Grant {
     }
 }
 
-/// What [`write`] puts into a new repository grant.
+/// What [`write()`] puts into a new repository grant.
 #[derive(Debug, Clone)]
 pub struct NewGrant<'a> {
     /// The accepted task.
