@@ -41,8 +41,9 @@ const PROGRAMS: [&str; 9] = [
     "/run/current-system",
 ];
 
-/// What ordinary programs read in `/etc`. A trailing `*` stands for any ending. Directories are named only where nothing
-/// in them is for the owner alone: root sees what root owns, so `pki` as a whole would show private keys.
+/// What ordinary programs read in `/etc`. A trailing `*` stands for any ending. Directories are named in full only where
+/// nothing in them is for the owner alone, and are mounted without a look inside: root sees what root owns, so `pki` as a
+/// whole would show private keys. Those a pattern finds are looked through, since nobody knows them beforehand.
 const ETC: [&str; 49] = [
     "alternatives",
     "bash.bashrc",
@@ -83,7 +84,7 @@ const ETC: [&str; 49] = [
     "pki/tls/certs",
     "pki/tls/openssl.cnf",
     "profile",
-    "profile.d",
+    "profile.d*",
     "protocols",
     "python3*",
     "services",
@@ -137,11 +138,12 @@ pub(crate) fn parts(network: Network) -> Result<Vec<Part>, Error> {
     }
     let etc = Path::new("/etc");
     let names = names(etc).map_err(Error::file("list", etc))?;
-    let wanted = wanted(&ETC, &names).into_iter().map(|path| (path, Liveness::Prepared));
-    let for_network = ETC_FOR_NETWORK.iter().map(|path| (PathBuf::from(path), Liveness::Live));
-    let for_network = for_network.filter(|_| network == Network::Host);
-    for (path, liveness) in wanted.chain(for_network) {
-        show(&etc.join(path), liveness, &mut parts)?;
+    let for_network = ETC_FOR_NETWORK.iter().filter(|_| network == Network::Host);
+    let for_network = for_network.map(|path| (PathBuf::from(path), Known::ByName, Liveness::Live));
+    let wanted = wanted(&ETC, &names).into_iter();
+    let wanted = wanted.map(|(path, known)| (path, known, Liveness::Prepared));
+    for (path, known, liveness) in wanted.chain(for_network) {
+        show(&etc.join(path), known, liveness, &mut parts)?;
     }
     Ok(parts)
 }
@@ -153,6 +155,13 @@ enum Liveness {
     Live,
 }
 
+/// Whether a path stands in the table itself or was found by a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    ByName,
+    ByPattern,
+}
+
 fn names(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut names = fs::read_dir(directory)?
         .map(|entry| entry.map(|entry| PathBuf::from(entry.file_name())))
@@ -161,20 +170,20 @@ fn names(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-fn wanted(table: &[&str], names: &[PathBuf]) -> Vec<PathBuf> {
+fn wanted(table: &[&str], names: &[PathBuf]) -> Vec<(PathBuf, Known)> {
     let mut wanted = Vec::new();
     for pattern in table {
         match pattern.strip_suffix('*') {
             Some(start) => {
                 let starts = |name: &&PathBuf| name.as_os_str().as_encoded_bytes().starts_with(start.as_bytes());
-                wanted.extend(names.iter().filter(starts).cloned());
+                wanted.extend(names.iter().filter(starts).map(|name| (name.clone(), Known::ByPattern)));
             }
             None => {
                 let path = Path::new(pattern);
                 let first = path.iter().next().unwrap_or_default();
                 // Most machines have half of the table; asking for the rest one by one costs more than the list.
                 if names.binary_search_by(|name| name.as_os_str().cmp(first)).is_ok() {
-                    wanted.push(path.to_path_buf());
+                    wanted.push((path.to_path_buf(), Known::ByName));
                 }
             }
         }
@@ -183,7 +192,7 @@ fn wanted(table: &[&str], names: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Adds how one path appears: nothing when it is missing, or not for everybody to read.
-fn show(path: &Path, liveness: Liveness, parts: &mut Vec<Part>) -> Result<(), Error> {
+fn show(path: &Path, known: Known, liveness: Liveness, parts: &mut Vec<Part>) -> Result<(), Error> {
     let link = match fs::symlink_metadata(path) {
         Ok(status) => status.is_symlink(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -221,7 +230,7 @@ fn show(path: &Path, liveness: Liveness, parts: &mut Vec<Part>) -> Result<(), Er
     if status.is_dir() {
         let mut copied = Vec::new();
         // One mount shows as much as many copies, and costs as much as one.
-        if better_mounted(&resolved).unwrap_or(false) {
+        if known == Known::ByName || better_mounted(&resolved).unwrap_or(false) {
             add(Appearance::Mounted {
                 source: resolved,
                 directory: true,

@@ -31,7 +31,7 @@ fn what_is_not_for_everybody_is_left_out() {
     std::os::unix::fs::symlink("nowhere", base.join("dangling")).unwrap();
     let mut shown = Vec::new();
     for name in ["small", "private", "dangling", "missing"] {
-        show(&base.join(name), Liveness::Prepared, &mut shown).unwrap();
+        show(&base.join(name), Known::ByPattern, Liveness::Prepared, &mut shown).unwrap();
     }
     let expected = vec![
         Part {
@@ -47,10 +47,33 @@ fn what_is_not_for_everybody_is_left_out() {
 }
 
 #[test]
+fn a_directory_of_the_table_is_mounted_without_a_look_inside() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path().canonicalize().unwrap();
+    fs::create_dir_all(base.join("fonts/conf.d")).unwrap();
+    fs::set_permissions(base.join("fonts"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut shown = Vec::new();
+    show(&base.join("fonts"), Known::ByName, Liveness::Prepared, &mut shown).unwrap();
+    let expected = Part {
+        path: base.join("fonts"),
+        appearance: Appearance::Mounted {
+            source: base.join("fonts"),
+            directory: true,
+        },
+    };
+    assert_eq!(shown, [expected]);
+}
+
+#[test]
 fn a_pattern_stands_for_every_ending() {
     let names = ["jav", "java", "java-17", "python3", "x"].map(PathBuf::from);
     assert_eq!(
         wanted(&["java*", "missing", "x/y"], &names),
-        ["java", "java-17", "x/y"].map(PathBuf::from)
+        [
+            ("java", Known::ByPattern),
+            ("java-17", Known::ByPattern),
+            ("x/y", Known::ByName)
+        ]
+        .map(|(path, known)| (PathBuf::from(path), known))
     );
 }
