@@ -4,6 +4,7 @@
 use crate::Error;
 use crate::grant::{absolute_path, field};
 use coder_digest::{Digest, ModelName};
+pub use coder_models::{Effort, Protocol as Api};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -30,43 +31,6 @@ pub enum Provider {
     Openai,
     /// A recorded conversation.
     Scripted,
-}
-
-/// How hard the model is asked to think.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effort {
-    /// Least.
-    Low,
-    /// Medium.
-    Medium,
-    /// High.
-    High,
-    /// Most.
-    Xhigh,
-}
-
-impl Effort {
-    /// The word providers use.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Xhigh => "xhigh",
-        }
-    }
-}
-
-/// Which request format an OpenAI-compatible endpoint speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Api {
-    /// `POST …/chat/completions`.
-    #[default]
-    ChatCompletions,
-    /// `POST …/responses`.
-    Responses,
 }
 
 /// What commands may reach; the specification's three modes.

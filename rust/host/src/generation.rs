@@ -2,15 +2,15 @@
 //! by its end only, so each record holds what is new and names the rest by digest; the exact bytes of every request can
 //! be put together again from the trace alone, which `verify` does.
 
-use crate::configuration::{Api, Configuration, Effort, Generation};
+use crate::configuration::{Configuration, Generation};
 use crate::progress::{Progress, Watch};
 use crate::recorder::Recorder;
 use crate::{Error, confine::Environment};
 use coder_agent::{Cost, Generate, Generated, GenerationFailure, GenerationRequest, HostFault};
 use coder_digest::{Clock, Digest};
 use coder_models::{
-    AttemptKind, AttemptRequest, AttemptResponse, Attempts, Client, Endpoint, OpenAi, OpenAiConfig, Protocol, Script,
-    Scripted, Secret,
+    AttemptKind, AttemptRequest, AttemptResponse, Attempts, Client, Endpoint, OpenAi, OpenAiConfig, Script, Scripted,
+    Secret,
 };
 use coder_process::Cancel;
 use coder_trace::{EffectKind, Intent, Source, Step, Tokens};
@@ -34,16 +34,8 @@ pub(crate) fn build_client(
             credential_env,
         } => {
             let mut config = OpenAiConfig::new(Endpoint::parse(endpoint)?, configuration.model.clone());
-            config.protocol = match api {
-                Api::ChatCompletions => Protocol::ChatCompletions,
-                Api::Responses => Protocol::Responses,
-            };
-            config.effort = configuration.effort.map(|effort| match effort {
-                Effort::Low => coder_models::Effort::Low,
-                Effort::Medium => coder_models::Effort::Medium,
-                Effort::High => coder_models::Effort::High,
-                Effort::Xhigh => coder_models::Effort::Xhigh,
-            });
+            config.protocol = *api;
+            config.effort = configuration.effort;
             config.key = credential_env
                 .as_deref()
                 .map(|name| read_key(name, environment))

@@ -174,7 +174,7 @@ fn a_whole_document() {
             "extra": {
                 "started": "2026-11-30T12:00:00.000Z",
                 "ended": "2026-11-30T12:00:06.000Z",
-                "repository": "/work/repository",
+                "repository": "/data/repository",
                 "trace": {"digest": digest, "lines": 7, "chained": true, "faults": []},
             },
         })

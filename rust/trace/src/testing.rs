@@ -16,7 +16,7 @@ pub(crate) fn session() -> Session {
         id: SessionId::new(&TaskId::new("fix").unwrap(), 1),
         model: Some("model-a".into()),
         door: "repository".into(),
-        repository: Some("/work/repository".into()),
+        repository: Some("/data/repository".into()),
         version: "0.1.0".into(),
     }
 }

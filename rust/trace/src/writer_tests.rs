@@ -16,7 +16,7 @@ fn a_whole_small_log_byte_for_byte() {
     let bytes = std::fs::read(&log.path).unwrap();
     let session_line = concat!(
         r#"{"record":"session","schema_version":"ATIF-v1.8","at":1796040000000,"session":{"id":"fix-1","#,
-        r#""model":"model-a","door":"repository","repository":"/work/repository","version":"0.1.0"},"previous":null}"#,
+        r#""model":"model-a","door":"repository","repository":"/data/repository","version":"0.1.0"},"previous":null}"#,
         "\n"
     );
     let step_line = format!(
