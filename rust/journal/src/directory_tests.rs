@@ -58,7 +58,12 @@ fn files_are_private_single_and_regular() {
     assert_eq!(mode(&path.join("f")), 0o600);
     fs::hard_link(path.join("f"), path.join("g")).unwrap();
     symlink(path.join("f"), path.join("h")).unwrap();
-    rustix::fs::mkfifoat(rustix::fs::CWD, path.join("p"), rustix::fs::Mode::RUSR).unwrap();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        path.join("p"),
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+    )
+    .unwrap();
     fs::create_dir(path.join("d")).unwrap();
     fs::write(path.join("o"), "").unwrap();
     fs::set_permissions(path.join("o"), fs::Permissions::from_mode(0o640)).unwrap();
