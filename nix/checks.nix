@@ -18,8 +18,8 @@
     touch $out
   '';
 
-  # Everything is linted here. Tested are the crates that need nothing but themselves: a build has no Git and no shell outside the
-  # store, and may not be given namespaces, so the crates that start programs are tested by `tests/run`, and the wheel by its own.
+  # Everything is linted here. Tested are crates that need nothing but themselves: a build has no Git, no shell outside the store and
+  # no certificates, and may not be given namespaces, so the others are tested by `tests/run`, and the wheel by its own.
   rust = pkgs.rustPlatform.buildRustPackage {
     pname = "microcoder-rust-checks";
     inherit (sources) version cargoLock;
@@ -43,8 +43,6 @@
       "agent"
       "digest"
       "journal"
-      "models"
-      "trace"
     ];
     installPhase = "touch $out";
   };
