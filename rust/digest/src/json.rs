@@ -92,6 +92,12 @@ impl Error {
     pub fn is_shape(&self) -> bool {
         matches!(self, Self::Shape { .. })
     }
+
+    /// Whether the shape is wrong by a field or word that is not known here, as when a newer program added it.
+    pub fn is_unknown_name(&self) -> bool {
+        let Self::Shape { reason } = self else { return false };
+        UNKNOWN.iter().any(|unknown| reason.contains(unknown))
+    }
 }
 
 /// Reads one strict JSON value.
@@ -126,9 +132,43 @@ pub fn parse(bytes: &[u8], limit: Limit) -> Result<Value, Error> {
 pub fn parse_as<T: DeserializeOwned>(bytes: &[u8], limit: Limit) -> Result<T, Error> {
     parse(bytes, limit)?;
     // From the text again and not from the value, so that a shape error keeps its line and column.
-    serde_json::from_slice(bytes).map_err(|error| Error::Shape {
-        reason: without_values(&error.to_string()),
+    let mut parser = serde_json::Deserializer::from_slice(bytes);
+    serde_path_to_error::deserialize(&mut parser).map_err(|error| {
+        let place = error.path().to_string();
+        let reason = short_names(&without_values(&error.inner().to_string()));
+        Error::Shape {
+            reason: if place == "." {
+                reason
+            } else {
+                format!("at `{}`: {reason}", short(&place))
+            },
+        }
     })
+}
+
+/// How the messages about a name that is not part of a closed shape begin.
+const UNKNOWN: [&str; 2] = ["unknown field `", "unknown variant `"];
+
+/// Shortens the unknown name that a message repeats: it is the writer's, and of any length.
+fn short_names(reason: &str) -> String {
+    for unknown in UNKNOWN {
+        // From the end: the name can be anything, and the list of known names holds no such words.
+        let parts = reason
+            .strip_prefix(unknown)
+            .and_then(|rest| rest.rsplit_once("`, expected"));
+        if let Some((name, known)) = parts {
+            return format!("{unknown}{}`, expected{known}", short(name));
+        }
+    }
+    reason.to_owned()
+}
+
+/// At most 64 characters of a name, none of them a control character.
+fn short(name: &str) -> String {
+    name.chars()
+        .filter(|character| !character.is_control())
+        .take(64)
+        .collect()
 }
 
 /// The canonical text of `value`: keys sorted by code point at every depth, compact, shortest escapes.
@@ -343,11 +383,7 @@ impl<'de> Visitor<'de> for Node {
         let mut object = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
             if object.contains_key(&key) {
-                let shown: String = key
-                    .chars()
-                    .filter(|character| !character.is_control())
-                    .take(64)
-                    .collect();
+                let shown = short(&key);
                 return Err(A::Error::custom(format_args!("{TWICE}{shown}")));
             }
             let value = fields.next_value_seed(Node { depth })?;

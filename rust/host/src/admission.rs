@@ -6,9 +6,11 @@ use crate::configuration::{Access, Configuration};
 use crate::confine::{Confine, Confined, Environment};
 use crate::context::Context;
 use crate::grant::{Grant, Work, WorkspaceAccess};
+use crate::labels::Labels;
 use crate::sweep::{self, ScratchPlace};
-use crate::{Error, generation, world};
-use coder_boundary::{Enforced, Network};
+use crate::{Error, generation, shell, world};
+use coder_boundary::Enforced;
+use coder_boundary::toolchains::System;
 use coder_digest::{Clock, Digest, Identifier};
 use coder_journal::{Admission, Owner, REPOSITORY, Status, Store, Task};
 use coder_models::Client;
@@ -60,9 +62,7 @@ impl Asked<'_> {
             ));
         };
         let configuration = configuration.as_ref().clone();
-        if configuration.access == Access::Full {
-            return Err(Error::AccessUnavailable);
-        }
+        supported(&configuration)?;
         let task = self.store.show(&self.grant.task_id)?;
         self.compare_task(&task, &configuration)?;
 
@@ -74,7 +74,7 @@ impl Asked<'_> {
                 workspace,
             });
         }
-        let shell = system_shell(&self.grant.program)?;
+        let shell = shell::admit(&self.grant.program)?;
         let git = Git::find()?;
         let repository = Repository::identify(&git, &workspace)?;
         if task.intent.workspace.path != text(&repository.top)? {
@@ -113,7 +113,7 @@ impl Asked<'_> {
 
         let context = Context::capture(&task, &workspace)?;
         let controller = controller(self.controller, configuration.expected_controller_digest)?;
-        let client = generation::build_client(&configuration, self.environment, self.clock)?;
+        let client = generation::build_client(&configuration.primary, self.environment, self.clock)?;
 
         let owner = self.store.own(&task.task_id, OWNER_WAIT)?;
         // Whoever owned the task until now may have run or changed it; nobody can any more.
@@ -189,11 +189,33 @@ impl Asked<'_> {
                 &requested.adapter,
             ));
         }
+        let granted = &configuration.primary.model;
         match &requested.model {
-            Some(model) if *model == configuration.model => Ok(()),
-            Some(model) => Err(mismatch("model", &configuration.model, "the task's model", model)),
-            None => Err(mismatch("model", &configuration.model, "the task's model", &"null")),
+            Some(model) if configuration.routes().any(|route| route.model == *model) => Ok(()),
+            Some(model) => Err(mismatch("model", granted, "the task's model", model)),
+            None => Err(mismatch("model", granted, "the task's model", &"null")),
         }
+    }
+}
+
+/// Refuses what a grant may say and this version does not do, each by its name.
+fn supported(configuration: &Configuration) -> Result<(), Error> {
+    let not = |field, reason| Err(Error::NotSupported { field, reason });
+    for route in configuration.routes() {
+        generation::check_client_exists(route.provider())?;
+    }
+    if !configuration.fallbacks.is_empty() {
+        return not("fallbacks", "this version runs on one route only: leave it out");
+    }
+    if configuration.container.is_some() {
+        return not(
+            "container",
+            "this version runs commands in the local boundary only: leave it out",
+        );
+    }
+    match configuration.access {
+        Access::Full => Err(Error::AccessUnavailable),
+        Access::Boundary | Access::Toolchains => Ok(()),
     }
 }
 
@@ -201,11 +223,7 @@ impl Admitted {
     /// The journal's record of the admission.
     pub(crate) fn record(&self) -> Result<Admission, Error> {
         let (value, grant_digest) = Admission::read_grant(&self.grant.text)?;
-        let (network, read_scope) = match (self.configuration.access, self.confined.network) {
-            (Access::Toolchains, Network::Host | Network::None) => ("host_network", "workspace_system_and_toolchains"),
-            (Access::Full, Network::Host | Network::None) => ("host_network", "host_user"),
-            (Access::Boundary, Network::Host | Network::None) => ("network_namespace_isolated", "workspace_and_system"),
-        };
+        let labels = Labels::of_repository(&self.configuration, System::current());
         let adapter = Identifier::new(REPOSITORY).map_err(|error| crate::grant::field("adapter", error.to_string()))?;
         Ok(Admission {
             grant: value,
@@ -216,8 +234,8 @@ impl Admitted {
             source_snapshot: self.source.digest(),
             program_digest: world::program_digest(&self.shell)?,
             adapter,
-            network: network.to_owned(),
-            read_scope: read_scope.to_owned(),
+            network: labels.network.to_owned(),
+            read_scope: labels.read_scope.to_owned(),
             authority: "local_os_user".to_owned(),
             trace_file: trace_file(&self.task),
             context: serde_json::to_value(&self.context).unwrap_or(Value::Null),
@@ -277,19 +295,6 @@ pub(crate) fn text(path: &Path) -> Result<String, Error> {
         what: "workspace",
         path: path.to_owned(),
     })
-}
-
-/// The system's bash or sh, under whichever of its names; `/bin` and `/usr/bin` are one directory on many systems.
-fn system_shell(program: &Path) -> Result<PathBuf, Error> {
-    let not_shell = || Error::NotShell {
-        program: program.to_owned(),
-    };
-    let resolved = program.canonicalize().map_err(|_| not_shell())?;
-    ["/bin/bash", "/bin/sh"]
-        .iter()
-        .any(|shell| Path::new(shell).canonicalize().is_ok_and(|shell| shell == resolved))
-        .then_some(resolved)
-        .ok_or_else(not_shell)
 }
 
 fn controller(path: &Path, expected: Option<Digest>) -> Result<Value, Error> {

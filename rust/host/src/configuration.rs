@@ -1,37 +1,21 @@
-//! The closed adapter configuration of a repository grant: provider, model, endpoints, access, limits that must be off.
+//! The closed adapter configuration of a repository grant: routes, access, container, and the limits that must be off.
 //! Only says what is allowed together; whether the client can be built and the boundary enforced is for admission.
 
 use crate::Error;
-use crate::grant::{absolute_path, field};
+use crate::container_profile::{ContainerProfile, ContainerText};
+use crate::grant::field;
+pub use crate::route::{Generation, IN_PROCESS, Provider, Route};
+use crate::route::{RouteText, is_default};
 use coder_digest::{Digest, ModelName};
 pub use coder_models::{Effort, Protocol as Api};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::collections::HashSet;
 
 /// The schema every adapter configuration names.
 pub const SCHEMA: &str = "openagents.microcoder.repository-config.v1";
-/// The endpoint of providers that make no request.
-pub const IN_PROCESS: &str = "in-process";
-
-/// Who generates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Provider {
-    /// The operator's Codex login.
-    Codex,
-    /// The Claude Code program.
-    Claude,
-    /// The Devin program over ACP.
-    Devin,
-    /// The OpenCode program over ACP.
-    Opencode,
-    /// The Grok Build program over ACP.
-    Grok,
-    /// Any OpenAI-compatible endpoint.
-    Openai,
-    /// A recorded conversation.
-    Scripted,
-}
+/// The most fallback routes.
+const FALLBACKS: usize = 4;
+const DECISION_MODEL_BYTES: usize = 128;
 
 /// What commands may reach; the specification's three modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -46,10 +30,14 @@ pub enum Access {
     Full,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Which documents beside the repository the model is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Knowledge {
+pub enum Knowledge {
+    /// None: the requirements must name none.
+    #[default]
     Off,
+    /// Exactly those the requirements name, which must be some.
     FrozenContext,
 }
 
@@ -72,13 +60,15 @@ pub(crate) struct ConfigurationText {
     dollar_limit_micros: Option<u64>,
     #[serde(default)]
     expected_controller_digest: Option<Digest>,
+    // From here on each is left out where it says nothing, so that the bytes and digests of earlier grants stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    container: Option<serde_json::Value>,
+    container: Option<ContainerText>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    fallbacks: Vec<serde_json::Value>,
+    fallbacks: Vec<RouteText>,
     #[serde(default, skip_serializing_if = "is_default")]
     access: Access,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// A limit of earlier versions: read, without effect, never written.
+    #[serde(default, skip_serializing)]
     max_steps: Option<u64>,
     #[serde(default, skip_serializing_if = "is_default")]
     api: Api,
@@ -90,48 +80,25 @@ pub(crate) struct ConfigurationText {
     script_digest: Option<Digest>,
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-/// How the chosen provider is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Generation {
-    /// An OpenAI-compatible endpoint.
-    Openai {
-        /// The checked endpoint text.
-        endpoint: String,
-        /// The request format.
-        api: Api,
-        /// The environment variable that holds the key, if the endpoint wants one.
-        credential_env: Option<String>,
-    },
-    /// A recorded conversation.
-    Scripted {
-        /// The script's absolute path.
-        script: PathBuf,
-        /// The digest of its exact bytes.
-        script_digest: Digest,
-    },
-}
-
 /// A configuration whose fields fit together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
-    /// The exact model the provider must report.
-    pub model: ModelName,
-    /// The requested effort, if any.
-    pub effort: Option<Effort>,
-    /// How it is reached.
-    pub generation: Generation,
+    /// The route of the first choice.
+    pub primary: Route,
+    /// The routes after it, in order of preference; at most 4, no provider and model twice.
+    pub fallbacks: Vec<Route>,
     /// The decision endpoint the operator names.
     pub decision_endpoint: String,
     /// The decision model the operator names.
     pub decision_model: String,
+    /// Which documents the model is given.
+    pub knowledge: Knowledge,
     /// The controller executable that must be running.
     pub expected_controller_digest: Option<Digest>,
     /// What commands may reach.
     pub access: Access,
+    /// The container that commands run in, if not the local boundary.
+    pub container: Option<ContainerProfile>,
 }
 
 impl ConfigurationText {
@@ -157,173 +124,139 @@ impl ConfigurationText {
         if self.dollar_limit_micros.is_some() {
             return Err(field("dollar_limit_micros", "a run has no hard spend limit: null"));
         }
-        if self.knowledge == Knowledge::FrozenContext {
-            return Err(field(
-                "knowledge",
-                "`frozen-context` needs requirements with a knowledge inventory; use \"off\"",
-            ));
-        }
-        if self.container.is_some() {
-            return Err(field(
-                "container",
-                "this version runs commands in the local boundary only: leave it out",
-            ));
-        }
-        if !self.fallbacks.is_empty() {
-            return Err(field("fallbacks", "this version admits one route only: leave it out"));
-        }
-        coder_digest::check_line("decision_model", &self.decision_model, 128)
+        coder_digest::check_line("decision_model", &self.decision_model, DECISION_MODEL_BYTES)
             .map_err(|error| field("decision_model", error.to_string()))?;
         if self.decision_endpoint != IN_PROCESS {
             https("decision_endpoint", &self.decision_endpoint)?;
         }
-        Ok(Configuration {
-            generation: self.generation()?,
+        let primary = RouteText {
+            provider: self.provider,
             model: self.model,
             effort: self.effort,
+            generation_endpoint: self.generation_endpoint,
+            api: self.api,
+            credential_env: self.credential_env,
+            script: self.script,
+            script_digest: self.script_digest,
+        };
+        let configuration = Configuration {
+            primary: primary.check("")?,
+            fallbacks: fallbacks(self.fallbacks)?,
             decision_endpoint: self.decision_endpoint,
             decision_model: self.decision_model,
+            knowledge: self.knowledge,
             expected_controller_digest: self.expected_controller_digest,
             access: self.access,
-        })
-    }
-
-    fn generation(&self) -> Result<Generation, Error> {
-        match self.provider {
-            Provider::Openai => {
-                if self.script.is_some() || self.script_digest.is_some() {
-                    return Err(field("script", "only the scripted provider takes a script"));
-                }
-                coder_models::Endpoint::parse(&self.generation_endpoint)
-                    .map_err(|error| field("generation_endpoint", error.to_string()))?;
-                if let Some(name) = &self.credential_env {
-                    check_variable(name)?;
-                }
-                Ok(Generation::Openai {
-                    endpoint: self.generation_endpoint.clone(),
-                    api: self.api,
-                    credential_env: self.credential_env.clone(),
-                })
-            }
-            Provider::Scripted => {
-                if self.generation_endpoint != IN_PROCESS {
-                    return Err(field(
-                        "generation_endpoint",
-                        "the scripted provider's endpoint is \"in-process\"",
-                    ));
-                }
-                if self.credential_env.is_some() || self.api != Api::default() || self.effort.is_some() {
-                    return Err(field(
-                        "provider",
-                        "the scripted provider takes no `api`, `credential_env` or `effort`",
-                    ));
-                }
-                let (Some(script), Some(script_digest)) = (&self.script, self.script_digest) else {
-                    return Err(field(
-                        "script",
-                        "the scripted provider needs `script` and `script_digest`",
-                    ));
-                };
-                Ok(Generation::Scripted {
-                    script: absolute_path("script", script)?,
-                    script_digest,
-                })
-            }
-            Provider::Codex | Provider::Claude | Provider::Devin | Provider::Opencode | Provider::Grok => Err(field(
-                "provider",
-                "this version has no client for it; use \"openai\" or \"scripted\"",
-            )),
-        }
+            container: self.container.map(ContainerText::check).transpose()?,
+        };
+        configuration.fits_together()?;
+        Ok(configuration)
     }
 }
 
+fn fallbacks(written: Vec<RouteText>) -> Result<Vec<Route>, Error> {
+    if written.len() > FALLBACKS {
+        return Err(field("fallbacks", "at most 4 routes are allowed"));
+    }
+    written
+        .into_iter()
+        .enumerate()
+        .map(|(index, route)| route.check(&format!("fallbacks[{index}].")))
+        .collect()
+}
+
 impl Configuration {
-    pub(crate) fn to_text(&self) -> ConfigurationText {
-        let (provider, generation_endpoint, api, credential_env, script, script_digest) = match &self.generation {
-            Generation::Openai {
-                endpoint,
-                api,
-                credential_env,
-            } => (
-                Provider::Openai,
-                endpoint.clone(),
-                *api,
-                credential_env.clone(),
-                None,
-                None,
-            ),
-            Generation::Scripted { script, script_digest } => {
-                let script = script.to_str().map(str::to_owned);
-                (
-                    Provider::Scripted,
-                    IN_PROCESS.to_owned(),
-                    Api::default(),
-                    None,
-                    script,
-                    Some(*script_digest),
-                )
+    /// A configuration of one route with everything else off: local boundary, no decisions, no knowledge.
+    pub fn new(primary: Route) -> Self {
+        Self {
+            primary,
+            fallbacks: Vec::new(),
+            decision_endpoint: IN_PROCESS.to_owned(),
+            decision_model: "none".to_owned(),
+            knowledge: Knowledge::Off,
+            expected_controller_digest: None,
+            access: Access::Boundary,
+            container: None,
+        }
+    }
+
+    /// Every admitted route, in order of preference.
+    pub fn routes(&self) -> impl Iterator<Item = &Route> {
+        std::iter::once(&self.primary).chain(&self.fallbacks)
+    }
+
+    fn fits_together(&self) -> Result<(), Error> {
+        let mut seen = HashSet::new();
+        for (index, route) in self.routes().enumerate() {
+            let provider = route.provider();
+            if !seen.insert((provider, &route.model)) {
+                return Err(field(
+                    "fallbacks",
+                    format!("`{provider}` with this model is there twice"),
+                ));
             }
-        };
-        ConfigurationText {
+            let place = index.checked_sub(1).map_or("provider".to_owned(), |fallback| {
+                format!("fallbacks[{fallback}].provider")
+            });
+            if (provider == Provider::Synthetic) != (self.primary.provider() == Provider::Synthetic) {
+                return Err(field(place, "all routes are synthetic, or none"));
+            }
+            if self.container.is_some() && !provider.allows_container() {
+                let reason = format!("`{provider}` takes whole turns and cannot run in a container");
+                return Err(field(place, reason));
+            }
+        }
+        if self.primary.provider() == Provider::Synthetic && self.decision_endpoint != IN_PROCESS {
+            return Err(field(
+                "decision_endpoint",
+                "a synthetic run decides in its own process: \"in-process\"",
+            ));
+        }
+        match (&self.container, self.access) {
+            (Some(_), Access::Toolchains | Access::Full) => Err(field(
+                "access",
+                "commands in a container see its image and nothing of this computer: leave it out",
+            )),
+            (Some(_), Access::Boundary) | (None, _) => Ok(()),
+        }
+    }
+
+    pub(crate) fn to_text(&self) -> Result<ConfigurationText, Error> {
+        let primary = self.primary.to_text();
+        Ok(ConfigurationText {
             schema: SCHEMA.to_owned(),
-            provider,
-            model: self.model.clone(),
-            effort: self.effort,
-            generation_endpoint,
+            provider: primary.provider,
+            model: primary.model,
+            effort: primary.effort,
+            generation_endpoint: primary.generation_endpoint,
             decision_endpoint: self.decision_endpoint.clone(),
             decision_model: self.decision_model.clone(),
             acceptance: false,
             route: "never".to_owned(),
-            knowledge: Knowledge::Off,
+            knowledge: self.knowledge,
             dollar_limit_micros: None,
             expected_controller_digest: self.expected_controller_digest,
-            container: None,
-            fallbacks: Vec::new(),
+            container: self.container.as_ref().map(ContainerProfile::to_text).transpose()?,
+            fallbacks: self.fallbacks.iter().map(Route::to_text).collect(),
             access: self.access,
             max_steps: None,
-            api,
-            credential_env,
-            script,
-            script_digest,
-        }
-    }
-
-    /// The provider's word in the grant.
-    pub fn provider(&self) -> Provider {
-        match self.generation {
-            Generation::Openai { .. } => Provider::Openai,
-            Generation::Scripted { .. } => Provider::Scripted,
-        }
+            api: primary.api,
+            credential_env: primary.credential_env,
+            script: primary.script,
+            script_digest: primary.script_digest,
+        })
     }
 }
 
 /// An https endpoint with a host and no user info, query or fragment.
 fn https(name: &'static str, text: &str) -> Result<(), Error> {
-    let url = url::Url::parse(text).map_err(|error| field(name, error.to_string()))?;
-    let bare =
-        url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
-    if url.scheme() == "https" && url.host().is_some() && bare {
+    let endpoint = coder_models::Endpoint::parse(text).map_err(|error| field(name, error.to_string()))?;
+    if endpoint.as_str().starts_with("https:") {
         Ok(())
     } else {
         Err(field(
             name,
             "an https address without user info, query or fragment is needed",
-        ))
-    }
-}
-
-fn check_variable(name: &str) -> Result<(), Error> {
-    let plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    let first = name
-        .chars()
-        .next()
-        .is_some_and(|character| character.is_ascii_alphabetic() || character == '_');
-    if first && name.len() <= 128 && name.chars().all(plain) {
-        Ok(())
-    } else {
-        Err(field(
-            "credential_env",
-            "the name of an environment variable is needed, never the key itself",
         ))
     }
 }

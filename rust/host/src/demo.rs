@@ -2,7 +2,7 @@
 //! an independent check that the agent never saw judges the candidate read-only, and the evidence is verified. It passes
 //! through the same doors as real work; only the conversation is recorded. Git and a POSIX shell are all it needs.
 
-use crate::configuration::{Access, Configuration, Generation, IN_PROCESS};
+use crate::configuration::{Configuration, Generation, Route};
 use crate::confine::Environment;
 use crate::exec::{Executed, Execution, Streams};
 use crate::launch::{Launch, Launched};
@@ -92,18 +92,11 @@ impl Demo<'_> {
         let check = home.join("check").join("check.sh");
         write(&check, CHECK)?;
         let model = ModelName::new(MODEL).map_err(|error| crate::grant::field("model", error.to_string()))?;
-        let configuration = Configuration {
-            model,
-            effort: None,
-            generation: Generation::Scripted {
-                script_digest: Script::parse(CONVERSATION.as_bytes())?.digest(),
-                script,
-            },
-            decision_endpoint: IN_PROCESS.to_owned(),
-            decision_model: "none".to_owned(),
-            expected_controller_digest: None,
-            access: Access::Boundary,
+        let generation = Generation::Scripted {
+            script_digest: Script::parse(CONVERSATION.as_bytes())?.digest(),
+            script,
         };
+        let configuration = Configuration::new(Route::new(model, generation));
         let launch = Launch {
             prompt: PROMPT,
             repository: &repository,

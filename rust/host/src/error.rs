@@ -1,6 +1,7 @@
 //! The one error of this crate: each variant one refused or failed act. Words for a person are in the messages; programs
 //! read [`Error::code`], which never changes. A run that began does not end in an error but in a result.
 
+use crate::route::Provider;
 use coder_digest::{Digest, TaskId, json};
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ pub enum Error {
         source: json::Error,
     },
     /// The grant is strict JSON of another shape, as when a newer program wrote it.
-    #[error("the grant is refused: its shape is not the one this version reads")]
+    #[error("the grant is refused: invalid shape{}", newer(source))]
     GrantShape {
         /// What is wrong and where.
         source: json::Error,
@@ -24,8 +25,8 @@ pub enum Error {
     /// A field is outside its bounds.
     #[error("the grant is refused: `{field}`: {reason}")]
     GrantField {
-        /// The field.
-        field: &'static str,
+        /// The field, with the object it is in where that is not the grant itself.
+        field: String,
         /// What it must be.
         reason: String,
     },
@@ -72,10 +73,12 @@ pub enum Error {
         workspace: PathBuf,
     },
     /// The program is not the system shell.
-    #[error("the grant is refused: `program` {} is not the system's bash or sh", program.display())]
+    #[error("the grant is refused: `program` {} is not the system's bash or sh: {reason}", program.display())]
     NotShell {
         /// The program as granted.
         program: PathBuf,
+        /// Why not, and what is one.
+        reason: String,
     },
     /// A writing grant on an ordinary checkout.
     #[error(
@@ -113,6 +116,22 @@ pub enum Error {
         path: String,
         /// Why.
         reason: String,
+    },
+    /// A field's value is part of the format, and this version does not act on it.
+    #[error("the grant is refused: `{field}` is not supported: {reason}")]
+    NotSupported {
+        /// The field.
+        field: &'static str,
+        /// What to do instead.
+        reason: &'static str,
+    },
+    /// This version has no client for the provider.
+    #[error(
+        "the grant is refused: this version has no client for the provider `{provider}`; use `openai` or `scripted`"
+    )]
+    ProviderNotSupported {
+        /// The provider.
+        provider: Provider,
     },
     /// The access mode cannot be enforced by this version.
     #[error("access `full` is refused for a repository run: this version cannot guard the source checkout under it")]
@@ -188,6 +207,15 @@ pub enum Error {
     Agent(#[from] coder_agent::Error),
 }
 
+/// What an unknown name in a closed shape may mean.
+fn newer(error: &json::Error) -> &'static str {
+    if error.is_unknown_name() {
+        " (a newer program may have written it: use that version, or leave the field out)"
+    } else {
+        ""
+    }
+}
+
 impl Error {
     /// The stable code.
     pub fn code(&self) -> &'static str {
@@ -206,6 +234,8 @@ impl Error {
             Self::SourceChanged { .. } => "source_changed",
             Self::NoCommit { .. } => "no_commit",
             Self::Instructions { .. } => "instructions",
+            Self::NotSupported { .. } => "not_supported",
+            Self::ProviderNotSupported { .. } => "provider_not_supported",
             Self::AccessUnavailable => "access_unavailable",
             Self::TooLittleEnforced { .. } => "too_little_enforced",
             Self::ProviderUnavailable { .. } => "provider_unavailable",

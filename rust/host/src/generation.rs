@@ -2,7 +2,7 @@
 //! by its end only, so each record holds what is new and names the rest by digest; the exact bytes of every request can
 //! be put together again from the trace alone, which `verify` does.
 
-use crate::configuration::{Configuration, Generation};
+use crate::configuration::{Generation, Provider, Route};
 use crate::progress::{Progress, Watch};
 use crate::recorder::Recorder;
 use crate::{Error, confine::Environment};
@@ -17,31 +17,52 @@ use coder_trace::{EffectKind, Intent, Source, Step, Tokens};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Builds the client of a configuration; nothing is sent. The key is read from its variable here and goes nowhere else.
+/// Refuses a provider that this version has no client for.
+pub(crate) fn check_client_exists(provider: Provider) -> Result<(), Error> {
+    match provider {
+        Provider::Openai | Provider::Scripted => Ok(()),
+        Provider::Codex
+        | Provider::Claude
+        | Provider::Devin
+        | Provider::Opencode
+        | Provider::Grok
+        | Provider::Synthetic => Err(Error::ProviderNotSupported { provider }),
+    }
+}
+
+/// Builds the client of a route; nothing is sent. The key is read from its variable here and goes nowhere else.
 pub(crate) fn build_client(
-    configuration: &Configuration,
+    route: &Route,
     environment: &Environment<'_>,
     clock: &Arc<dyn Clock>,
 ) -> Result<Box<dyn Client>, Error> {
-    match &configuration.generation {
+    match &route.generation {
         Generation::Scripted { script, script_digest } => {
             let script = Script::read(script, Some(script_digest))?;
-            Ok(Box::new(Scripted::new(script, configuration.model.clone())))
+            Ok(Box::new(Scripted::new(script, route.model.clone())))
         }
         Generation::Openai {
             endpoint,
             api,
             credential_env,
         } => {
-            let mut config = OpenAiConfig::new(Endpoint::parse(endpoint)?, configuration.model.clone());
+            let mut config = OpenAiConfig::new(Endpoint::parse(endpoint)?, route.model.clone());
             config.protocol = *api;
-            config.effort = configuration.effort;
+            config.effort = route.effort;
             config.key = credential_env
                 .as_deref()
                 .map(|name| read_key(name, environment))
                 .transpose()?;
             Ok(Box::new(OpenAi::new(config, Arc::clone(clock))?))
         }
+        Generation::Codex
+        | Generation::Claude
+        | Generation::Devin
+        | Generation::Opencode
+        | Generation::Grok
+        | Generation::Synthetic => Err(Error::ProviderNotSupported {
+            provider: route.provider(),
+        }),
     }
 }
 

@@ -4,10 +4,10 @@
 //! the machine. Implements the grant template of the repository adapter's specification.
 
 use crate::Error;
-use crate::configuration::{Configuration, ConfigurationText};
+use crate::configuration::{Configuration, ConfigurationText, Knowledge};
 use coder_digest::{Digest, TaskId, json};
 use serde::{Deserialize, Serialize};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// The schema every grant names.
 pub const SCHEMA: &str = "openagents.coder.task-execution-grant.v1";
@@ -35,6 +35,7 @@ struct GrantText {
     program: String,
     arguments: Vec<String>,
     write_workspace: bool,
+    /// Of a bounded command. On an agent's run it is a limit of earlier versions: read, without effect, never written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     wall_seconds: Option<u64>,
     stream_bytes: u64,
@@ -159,8 +160,9 @@ impl Grant {
                         "a repository run takes none; the host supplies each script",
                     ));
                 }
-                // `wall_seconds` of such a grant is a limit of an earlier version: read, and without effect.
-                Work::Repository(Box::new(configuration.check()?))
+                let configuration = configuration.check()?;
+                check_knowledge(configuration.knowledge, 0)?;
+                Work::Repository(Box::new(configuration))
             }
         };
         Ok(Self {
@@ -227,7 +229,7 @@ pub fn write(new: &NewGrant<'_>) -> Result<Grant, Error> {
         stream_bytes: 64 * 1024,
         memory_bytes: new.memory_bytes,
         requirements: None,
-        adapter_configuration: Some(new.configuration.to_text()),
+        adapter_configuration: Some(new.configuration.to_text()?),
     };
     let text = serde_json::to_string_pretty(&written).map_err(|error| Error::GrantShape {
         source: json::Error::Shape {
@@ -237,14 +239,30 @@ pub fn write(new: &NewGrant<'_>) -> Result<Grant, Error> {
     Grant::parse(text.as_bytes())
 }
 
-pub(crate) fn field(name: &'static str, reason: impl Into<String>) -> Error {
+pub(crate) fn field(name: impl Into<String>, reason: impl Into<String>) -> Error {
     Error::GrantField {
-        field: name,
+        field: name.into(),
         reason: reason.into(),
     }
 }
 
-fn within(name: &'static str, value: u64, bounds: std::ops::RangeInclusive<u64>) -> Result<(), Error> {
+/// The mode and the inventory of documents say the same.
+fn check_knowledge(mode: Knowledge, documents: usize) -> Result<(), Error> {
+    match (mode, documents) {
+        (Knowledge::Off, 0) => Ok(()),
+        (Knowledge::Off, _) => Err(field(
+            "knowledge",
+            "`off` gives the model no documents, and the requirements name some: use \"frozen-context\"",
+        )),
+        (Knowledge::FrozenContext, 0) => Err(field(
+            "knowledge",
+            "`frozen-context` needs documents in the requirements' `knowledge`: use \"off\"",
+        )),
+        (Knowledge::FrozenContext, _) => Ok(()),
+    }
+}
+
+fn within(name: &str, value: u64, bounds: std::ops::RangeInclusive<u64>) -> Result<(), Error> {
     if bounds.contains(&value) {
         Ok(())
     } else {
@@ -255,20 +273,16 @@ fn within(name: &'static str, value: u64, bounds: std::ops::RangeInclusive<u64>)
     }
 }
 
-/// An absolute path of at most 4096 bytes without NUL, `.` or `..`.
-pub(crate) fn absolute_path(name: &'static str, text: &str) -> Result<PathBuf, Error> {
-    let path = Path::new(text);
-    let plain = path
-        .components()
-        .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    // `components` drops inner `.`, so those are looked for in the text.
-    let dotted = text.split('/').any(|part| part == "." || part == "..");
-    if path.is_absolute() && plain && !dotted && text.len() <= PATH_BYTES && !text.contains('\0') {
-        Ok(path.to_owned())
+/// An absolute path of at most 4096 bytes without NUL, `.`, `..` or an empty part, so that one place has one spelling.
+pub(crate) fn absolute_path(name: impl Into<String>, text: &str) -> Result<PathBuf, Error> {
+    let plain = |part: &str| !matches!(part, "" | "." | "..");
+    let parts = text.strip_prefix('/');
+    if parts.is_some_and(|parts| parts.split('/').all(plain)) && text.len() <= PATH_BYTES && !text.contains('\0') {
+        Ok(PathBuf::from(text))
     } else {
         Err(field(
             name,
-            "an absolute path of at most 4096 bytes without `.` or `..` is needed",
+            "an absolute path of at most 4096 bytes without `.`, `..` or an empty part is needed",
         ))
     }
 }

@@ -82,6 +82,9 @@ fn both_forms_of_a_snapshot_digest_pin_the_same_source(#[case] written: String) 
 #[case::negative_revision("/expected_revision", json!(-1), "grant_shape")]
 #[case::relative_program("/program", json!("bash"), "grant_field")]
 #[case::dotted_program("/program", json!("/bin/../bin/bash"), "grant_field")]
+#[case::doubled_program("/program", json!("/bin//bash"), "grant_field")]
+#[case::long_program("/program", json!(format!("/{}", "x".repeat(4096))), "grant_field")]
+#[case::torn_program("/program", json!("/bin/ba\u{0}sh"), "grant_field")]
 #[case::arguments("/arguments", json!(["-c"]), "grant_field")]
 #[case::small_stream("/stream_bytes", json!(1023), "grant_field")]
 #[case::large_stream("/stream_bytes", json!(1_048_577), "grant_field")]
@@ -92,8 +95,8 @@ fn both_forms_of_a_snapshot_digest_pin_the_same_source(#[case] written: String) 
 #[case::route("/adapter_configuration/route", json!("always"), "grant_field")]
 #[case::dollars("/adapter_configuration/dollar_limit_micros", json!(1), "grant_field")]
 #[case::knowledge("/adapter_configuration/knowledge", json!("frozen-context"), "grant_field")]
-#[case::container("/adapter_configuration/container", json!({}), "grant_field")]
-#[case::fallbacks("/adapter_configuration/fallbacks", json!([{}]), "grant_field")]
+#[case::container("/adapter_configuration/container", json!({}), "grant_shape")]
+#[case::fallbacks("/adapter_configuration/fallbacks", json!([{}]), "grant_shape")]
 #[case::http("/adapter_configuration/generation_endpoint", json!("http://models.example/v1"), "grant_field")]
 #[case::user_info("/adapter_configuration/generation_endpoint", json!("https://u:p@models.example/v1"), "grant_field")]
 #[case::query("/adapter_configuration/decision_endpoint", json!("https://d.example/?k=1"), "grant_field")]
@@ -102,7 +105,7 @@ fn both_forms_of_a_snapshot_digest_pin_the_same_source(#[case] written: String) 
 #[case::script("/adapter_configuration/script", json!("/tmp/x"), "grant_field")]
 #[case::effort("/adapter_configuration/effort", json!("extreme"), "grant_shape")]
 #[case::provider("/adapter_configuration/provider", json!("codex"), "grant_field")]
-#[case::unknown_provider("/adapter_configuration/provider", json!("synthetic"), "grant_shape")]
+#[case::unknown_provider("/adapter_configuration/provider", json!("gemini"), "grant_shape")]
 #[case::access("/adapter_configuration/access", json!("all"), "grant_shape")]
 fn a_field_outside_its_bounds_refuses(#[case] pointer: &str, #[case] value: Value, #[case] code: &str) {
     let error = read(&with(pointer, value)).unwrap_err();
@@ -122,12 +125,89 @@ fn what_is_not_bounded_strict_json_is_told_apart_from_an_unknown_shape() {
     assert_eq!(read(&large).unwrap_err().code(), "grant_text");
 }
 
-#[test]
-fn a_bounded_command_needs_a_wall_limit() {
+#[rstest]
+#[case::unknown(
+    "/surprise",
+    "invalid shape (a newer program may have written it: use that version, or leave the field out)",
+    "unknown field `surprise`"
+)]
+#[case::inner(
+    "/adapter_configuration/container",
+    "invalid shape",
+    "at `adapter_configuration.container`: invalid type: integer"
+)]
+#[case::unknown_inner(
+    "/adapter_configuration/surprise",
+    "a newer program may have written it",
+    "at `adapter_configuration.surprise`: unknown field"
+)]
+#[case::unknown_word(
+    "/adapter_configuration/provider",
+    "a newer program may have written it",
+    "at `adapter_configuration.provider`:"
+)]
+#[case::wrong_type("/stream_bytes", "invalid shape", "at `stream_bytes`: invalid type")]
+fn issue_10113_a_refused_shape_names_the_field_and_what_may_be_the_matter(
+    #[case] pointer: &str,
+    #[case] said: &str,
+    #[case] place: &str,
+) {
+    let value = match pointer {
+        "/adapter_configuration/provider" => json!("gemini"),
+        "/stream_bytes" => json!("many"),
+        _ => json!(1),
+    };
+    let error = read(&with(pointer, value)).unwrap_err();
+    let message = error.message();
+    assert!(message.contains(said) && message.contains(place), "{message}");
+    assert_eq!(message.contains("newer"), said.contains("newer"), "{message}");
+}
+
+fn bounded(name: &str, value: Value) -> Result<Grant, Error> {
     let mut grant = with("/adapter_configuration", Value::Null);
-    assert_eq!(read(&grant).unwrap_err().code(), "grant_field");
-    grant["wall_seconds"] = json!(3600);
-    assert_eq!(read(&grant).unwrap().work, Work::BoundedCommand { wall_seconds: 3600 });
+    grant["wall_seconds"] = json!(60);
+    grant["program"] = json!("/usr/bin/make");
+    grant[name] = value;
+    read(&grant)
+}
+
+#[rstest]
+#[case::none("wall_seconds", Value::Null, false)]
+#[case::zero("wall_seconds", json!(0), false)]
+#[case::least("wall_seconds", json!(1), true)]
+#[case::most("wall_seconds", json!(3600), true)]
+#[case::more("wall_seconds", json!(3601), false)]
+#[case::arguments("arguments", json!(["check", "", "-j\n2"]), true)]
+#[case::most_arguments("arguments", json!(vec!["x"; 128]), true)]
+#[case::more_arguments("arguments", json!(vec!["x"; 129]), false)]
+#[case::torn_argument("arguments", json!(["a\u{0}b"]), false)]
+#[case::any_program("program", json!("/opt/tool/bin/x"), true)]
+#[case::relative_program("program", json!("make"), false)]
+#[case::least_stream("stream_bytes", json!(1024), true)]
+#[case::most_stream("stream_bytes", json!(1_048_576), true)]
+#[case::least_memory("memory_bytes", json!(67_108_864), true)]
+#[case::most_memory("memory_bytes", json!(8_589_934_592_u64), true)]
+#[case::more_memory("memory_bytes", json!(8_589_934_593_u64), false)]
+fn the_bounds_of_a_bounded_command(#[case] name: &str, #[case] value: Value, #[case] taken: bool) {
+    match bounded(name, value.clone()) {
+        Ok(grant) => {
+            let Work::BoundedCommand { wall_seconds } = grant.work else {
+                panic!("a bounded command")
+            };
+            let read_back = json!({
+                "wall_seconds": wall_seconds, "arguments": grant.arguments, "program": grant.program,
+                "stream_bytes": grant.stream_bytes, "memory_bytes": grant.memory_bytes,
+            });
+            assert!(taken && read_back[name] == value, "{read_back}");
+        }
+        Err(error) => {
+            assert!(!taken, "{error}");
+            let Error::GrantField { field, .. } = error else {
+                panic!("{error}")
+            };
+            assert_eq!(field, name);
+        }
+    }
 }
 
 #[test]

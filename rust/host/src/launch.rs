@@ -145,7 +145,7 @@ impl Launch<'_> {
         let command = self.submit_command(task_id, &repository.top, base)?;
         coder_journal::Command::parse(command.as_bytes())?;
         self.grant(task_id, Digest::of(command.as_bytes()), 1)?;
-        generation::build_client(self.configuration, self.environment, &self.clock)?;
+        generation::build_client(&self.configuration.primary, self.environment, &self.clock)?;
         Ok(())
     }
 
@@ -206,7 +206,7 @@ impl Launch<'_> {
                     "title": title(self.prompt),
                     "prompt": self.prompt,
                     "workspace": { "path": text(workspace)?, "source_revision": base },
-                    "configuration": { "adapter": REPOSITORY, "model": self.configuration.model },
+                    "configuration": { "adapter": REPOSITORY, "model": self.configuration.primary.model },
                 },
             },
         });

@@ -13,6 +13,7 @@
 mod admission;
 mod configuration;
 mod confine;
+mod container_profile;
 mod context;
 mod demo;
 mod doctor;
@@ -23,12 +24,15 @@ mod generation;
 mod git_link;
 mod grant;
 mod judge;
+mod labels;
 mod launch;
 mod outcome;
 mod progress;
 mod recorder;
 mod report_file;
 mod repository;
+mod route;
+mod shell;
 mod store_place;
 mod sweep;
 #[cfg(test)]
@@ -37,8 +41,9 @@ mod verify;
 mod view;
 mod world;
 
-pub use configuration::{Access, Api, Configuration, Effort, Generation, IN_PROCESS, Provider};
+pub use configuration::{Access, Api, Configuration, Effort, Generation, IN_PROCESS, Knowledge, Provider, Route};
 pub use confine::Environment;
+pub use container_profile::ContainerProfile;
 pub use context::{Context, Instruction};
 pub use demo::{Checked, Demo, Demonstrated, PROMPT as DEMO_PROMPT};
 pub use doctor::{Diagnosis, Item, Standing, diagnose};

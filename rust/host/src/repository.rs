@@ -114,7 +114,7 @@ impl<'a> Turn<'a> {
         let file = trace_file(&self.task);
         let session = Session {
             id: SessionId::new(&self.task.task_id, self.task.turn() as u64),
-            model: Some(self.admitted.configuration.model.to_string()),
+            model: Some(self.admitted.configuration.primary.model.to_string()),
             door: coder_journal::REPOSITORY.to_owned(),
             repository: Some(self.admitted.repository.top.display().to_string()),
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -6,7 +6,7 @@ use crate::progress::{Display, Show};
 use crate::surroundings;
 use coder_digest::{Digest, ModelName};
 use coder_host::{
-    Api, Configuration, Effort, Generation, IN_PROCESS, KeptPatch, Launch, Launched, Progress, WorktreeStanding,
+    Api, Configuration, Effort, Generation, KeptPatch, Launch, Launched, Progress, Route, WorktreeStanding,
 };
 use coder_journal::Execution;
 use serde_json::{Value, json};
@@ -89,17 +89,17 @@ fn configuration(arguments: &RunArguments) -> Result<Configuration, Failure> {
     };
     // Only a recorded conversation has a model name to fall back on; the definition demands one otherwise.
     let model = arguments.model.as_deref().unwrap_or(SCRIPTED_MODEL);
-    Ok(Configuration {
+    let primary = Route {
         model: ModelName::new(model).map_err(|error| usage(&error.to_string()))?,
         effort: arguments.effort.as_deref().map(effort).transpose()?,
         generation,
-        decision_endpoint: IN_PROCESS.to_owned(),
-        decision_model: "none".to_owned(),
-        expected_controller_digest: None,
+    };
+    Ok(Configuration {
         access: match arguments.access {
             AccessWord::Full => return Err(usage("--access full is for `exec` only; use toolchains")),
             word @ (AccessWord::Boundary | AccessWord::Toolchains) => super::exec::access(word),
         },
+        ..Configuration::new(primary)
     })
 }
 
