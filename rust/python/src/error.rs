@@ -50,6 +50,8 @@ impl Class {
             | Error::NoCommit { .. }
             | Error::Instructions { .. }
             | Error::AccessUnavailable
+            | Error::NotSupported { .. }
+            | Error::ProviderNotSupported { .. }
             | Error::ProviderUnavailable { .. }
             | Error::PathNotText { .. }
             | Error::Models(_)
