@@ -63,6 +63,12 @@ impl Asked<'_> {
         };
         let configuration = configuration.as_ref().clone();
         supported(&configuration)?;
+        if self.grant.requirements.is_some() {
+            return Err(Error::NotSupported {
+                field: "requirements",
+                reason: "this version admits only grants without requirements: null",
+            });
+        }
         let task = self.store.show(&self.grant.task_id)?;
         self.compare_task(&task, &configuration)?;
 

@@ -5,6 +5,7 @@
 
 use crate::Error;
 use crate::configuration::{Configuration, ConfigurationText, Knowledge};
+use crate::requirements::Requirements;
 use coder_digest::{Digest, TaskId, json};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -93,6 +94,8 @@ pub struct Grant {
     pub stream_bytes: u64,
     /// The memory bound of a command's processes, in bytes.
     pub memory_bytes: u64,
+    /// What the candidate must meet, if the operator pins it.
+    pub requirements: Option<Requirements>,
     /// What is to be run.
     pub work: Work,
 }
@@ -141,12 +144,7 @@ impl Grant {
         if written.arguments.iter().any(|argument| argument.contains('\0')) {
             return Err(field("arguments", "an argument holds a NUL byte"));
         }
-        if written.requirements.is_some() {
-            return Err(field(
-                "requirements",
-                "this version admits only grants without requirements (null)",
-            ));
-        }
+        let requirements = written.requirements.as_ref().map(Requirements::parse).transpose()?;
         let work = match written.adapter_configuration {
             None => {
                 let seconds = written.wall_seconds.unwrap_or(0);
@@ -161,7 +159,10 @@ impl Grant {
                     ));
                 }
                 let configuration = configuration.check()?;
-                check_knowledge(configuration.knowledge, 0)?;
+                let documents = requirements
+                    .as_ref()
+                    .map_or(0, |requirements| requirements.knowledge.len());
+                check_knowledge(configuration.knowledge, documents)?;
                 Work::Repository(Box::new(configuration))
             }
         };
@@ -181,6 +182,7 @@ impl Grant {
             },
             stream_bytes: written.stream_bytes,
             memory_bytes: written.memory_bytes,
+            requirements,
             work,
         })
     }

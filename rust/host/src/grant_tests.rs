@@ -90,7 +90,7 @@ fn both_forms_of_a_snapshot_digest_pin_the_same_source(#[case] written: String) 
 #[case::large_stream("/stream_bytes", json!(1_048_577), "grant_field")]
 #[case::small_memory("/memory_bytes", json!(67_108_863), "grant_field")]
 #[case::large_memory("/memory_bytes", json!(8_589_934_593_u64), "grant_field")]
-#[case::requirements("/requirements", json!({}), "grant_field")]
+#[case::requirements_shape("/requirements", json!({}), "grant_shape")]
 #[case::acceptance("/adapter_configuration/acceptance", json!(true), "grant_field")]
 #[case::route("/adapter_configuration/route", json!("always"), "grant_field")]
 #[case::dollars("/adapter_configuration/dollar_limit_micros", json!(1), "grant_field")]
@@ -110,6 +110,18 @@ fn both_forms_of_a_snapshot_digest_pin_the_same_source(#[case] written: String) 
 fn a_field_outside_its_bounds_refuses(#[case] pointer: &str, #[case] value: Value, #[case] code: &str) {
     let error = read(&with(pointer, value)).unwrap_err();
     assert_eq!(error.code(), code, "{error}");
+}
+
+#[test]
+fn requirements_are_read_with_the_grant() {
+    let mut requirements = crate::requirements::tests::template();
+    requirements["knowledge"] = json!([]);
+    let grant = read(&with("/requirements", requirements.clone())).unwrap();
+    let digest = grant.requirements.map(|requirements| requirements.digest());
+    assert_eq!(digest, Some(json::digest(&requirements)));
+    requirements["version"] = json!(0);
+    let error = read(&with("/requirements", requirements)).unwrap_err();
+    assert_eq!(error.code(), "grant_field");
 }
 
 #[test]

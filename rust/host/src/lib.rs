@@ -31,6 +31,7 @@ mod progress;
 mod recorder;
 mod report_file;
 mod repository;
+mod requirements;
 mod route;
 mod shell;
 mod store_place;
@@ -54,6 +55,10 @@ pub use launch::{Launch, Launched, Standing as WorktreeStanding, worktree_place}
 pub use progress::{Progress, Watcher};
 pub use report_file::ReportFile;
 pub use repository::{RepositoryRun, run_repository};
+pub use requirements::{
+    CANDIDATE, CheckLineage, Edition, KnowledgeInput, PLAN_SCHEMA, Plan, PlannedCheck, Requirement, Requirements,
+    SCHEMA as REQUIREMENTS_SCHEMA, without_run_number,
+};
 pub use store_place::{default_store, open_existing, open_to_read};
 pub use verify::{Check, Finding, Verdict, Verification, verify};
 pub use view::{KeptPatch, View, artifact, candidate, export_atif, patch, view};
