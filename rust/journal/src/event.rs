@@ -190,18 +190,19 @@ pub enum Verdict {
     Disputed,
 }
 
-mod bare_or_null {
+/// Digests without their prefix, or null.
+pub(crate) mod bare_or_null {
     use coder_digest::{Digest, bare};
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(digest: &Option<Digest>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(digest: &Option<Digest>, serializer: S) -> Result<S::Ok, S::Error> {
         match digest {
             Some(digest) => bare::serialize(digest, serializer),
             None => serializer.serialize_none(),
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Digest>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Digest>, D::Error> {
         Option::deserialize(deserializer)
     }
 }

@@ -37,6 +37,7 @@ mod database;
 mod directory;
 mod error;
 mod event;
+mod evidence;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod fixtures;
@@ -60,6 +61,10 @@ pub use error::Error;
 pub use event::{
     CHECKER_OWNER_LOST, CHECKS_SCHEMA, CheckReport, CostStatus, Event, OWNER_LOST, OWNER_PROCESS_ENDED, RunResult,
     Verdict,
+};
+pub use evidence::{
+    CheckEvidence, CheckOutcome, Held, Judgement, Sameness, SuiteEnding, SuiteEvidence, VERIFICATION_SCHEMA,
+    prepared_plan,
 };
 pub use intent::{Configuration, Intent, Workspace};
 pub use limits::TURNS;

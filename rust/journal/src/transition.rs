@@ -215,12 +215,6 @@ fn unmet_report(task: &Task, run: &Run, report: &CheckReport) -> Option<&'static
     let context = admission.context.get("digest").and_then(Value::as_str);
     let context = context.map(str::parse::<Digest>);
     let candidate = run.result.as_ref().and_then(|result| result.candidate_snapshot);
-    let nothing = match &report.evidence {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    };
     if task.checks != Checks::Running {
         Some("no checks are under way")
     } else if report.schema != CHECKS_SCHEMA {
@@ -231,10 +225,8 @@ fn unmet_report(task: &Task, run: &Run, report: &CheckReport) -> Option<&'static
         Some("the report is for another context")
     } else if report.candidate_snapshot != candidate {
         Some("the report is for another candidate")
-    } else if report.verdict == Verdict::Passed && (nothing || candidate.is_none()) {
-        Some("checks pass only with evidence and on a known candidate")
     } else {
-        None
+        crate::evidence::broken_rule(report, admission.requirements(), &admission.context)
     }
 }
 

@@ -325,7 +325,8 @@ fn checks_need_requirements() {
 #[case::requirements(|r: &mut CheckReport| r.requirements_digest = Digest::of(b""), "the report is for other requirements")]
 #[case::context(|r: &mut CheckReport| r.context_digest = None, "the report is for another context")]
 #[case::candidate(|r: &mut CheckReport| r.candidate_snapshot = Some(Digest::of(b"")), "the report is for another candidate")]
-#[case::no_evidence(|r: &mut CheckReport| r.evidence = json!([]), "checks pass only with evidence and on a known candidate")]
+#[case::no_evidence(|r: &mut CheckReport| r.evidence = Value::Null, "checks pass or fail only with evidence")]
+#[case::other_evidence(|r: &mut CheckReport| r.evidence = json!([]), "the evidence is not of the known form")]
 fn a_report_of_something_else_is_refused(#[case] change: fn(&mut CheckReport), #[case] expected: &str) {
     let task = after(&finished(), &Event::CheckIntent {}).unwrap();
     let mut report = report(&task);
@@ -334,13 +335,17 @@ fn a_report_of_something_else_is_refused(#[case] change: fn(&mut CheckReport), #
 }
 
 #[rstest]
-#[case(Verdict::Passed, Checks::Passed)]
-#[case(Verdict::Failed, Checks::Failed)]
 #[case(Verdict::Unavailable, Checks::Unavailable)]
 #[case(Verdict::Disputed, Checks::Disputed)]
-fn each_verdict_is_shown(#[case] verdict: Verdict, #[case] checks: Checks) {
+fn a_verdict_without_evidence_is_shown(#[case] verdict: Verdict, #[case] checks: Checks) {
     let task = after(&finished(), &Event::CheckIntent {}).unwrap();
     let mut report = report(&task);
     report.verdict = verdict;
+    report.evidence = Value::Null;
+    assert_eq!(
+        rule(after(&task, &checked(report.clone()))),
+        "a report without evidence says why"
+    );
+    report.reason = Some("the suite could not be started".into());
     assert_eq!(after(&task, &checked(report)).unwrap().checks, checks);
 }
