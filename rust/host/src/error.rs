@@ -184,6 +184,23 @@ pub enum Error {
         /// What was asked for.
         what: &'static str,
     },
+    /// The store contradicts itself, so nothing is attested of the task.
+    #[error("task {task} does not verify, and is not attested: {mismatch}")]
+    Unverified {
+        /// The task.
+        task: TaskId,
+        /// The first comparison that fails.
+        mismatch: String,
+    },
+    /// A carried statement or document cannot be read, or not be made.
+    #[error("the attestation cannot be used: {reason}")]
+    Attestation {
+        /// What is wrong.
+        reason: String,
+    },
+    /// A key or an envelope.
+    #[error(transparent)]
+    Signing(#[from] coder_signing::Error),
     /// The store.
     #[error(transparent)]
     Journal(#[from] coder_journal::Error),
@@ -243,6 +260,9 @@ impl Error {
             Self::PathNotText { .. } => "path_not_text",
             Self::Retained { .. } => "retained",
             Self::Absent { .. } => "absent",
+            Self::Unverified { .. } => "unverified",
+            Self::Attestation { .. } => "bad_attestation",
+            Self::Signing(error) => error.code(),
             Self::Journal(error) => error.code(),
             Self::Trace(error) => error.code(),
             Self::Workspace(error) => error.code(),

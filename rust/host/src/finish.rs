@@ -192,34 +192,38 @@ impl Finish {
 
     /// Writes the disposition and the end, and returns the journal's result.
     pub(crate) fn seal(self, mut writer: Writer) -> RunResult {
-        let ending = self.ending();
-        let (retained, mut faults) = match write_disposition(&self, ending, &mut writer) {
+        let mut result = self.result();
+        let (retained, mut faults) = match write_disposition(&self, &result, &mut writer) {
             Ok(()) => (true, Vec::new()),
             Err(error) => (false, vec![world::chain(&error)]),
         };
-        let sealed = match writer.seal() {
+        result.trace_digest = match writer.seal() {
             Ok(sealed) => Some(sealed.digest),
             Err(error) => {
                 faults.push(world::chain(&error));
                 None
             }
         };
+        result.output_incomplete |= !retained || !faults.is_empty();
+        result
+    }
+
+    /// The result as far as it is known before the trace is sealed: all but the digest, and what of the end fails yet.
+    fn result(&self) -> RunResult {
         let (cost_status, cost_microusd) = cost(self.outcome.as_ref().map(|outcome| outcome.cost));
         let artifacts = self.candidate.artifacts.as_ref();
         RunResult {
-            ending: ending.to_owned(),
+            ending: self.ending().to_owned(),
             exit_code: Some(if self.is_completed() { 0 } else { 1 }),
             stop_requested: self.stop_requested,
             group_clear: self.group_clear,
             cleanup: self.proof.map(str::to_owned),
             elapsed_ms: Some(u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX)),
-            trace_digest: sealed,
+            trace_digest: None,
             candidate_snapshot: self.candidate.snapshot,
             artifact_file: artifacts.map(|kept| kept.file_name.clone()),
             artifact_digest: artifacts.map(|kept| kept.digest),
             output_incomplete: matches!(self.fault_kind(), Some(FaultKind::Retention | FaultKind::DiskFull))
-                || !retained
-                || !faults.is_empty()
                 || !self.candidate.faults.is_empty(),
             cost_status,
             cost_microusd,
@@ -230,7 +234,8 @@ impl Finish {
     }
 }
 
-fn write_disposition(finish: &Finish, ending: &str, writer: &mut Writer) -> Result<(), coder_trace::Error> {
+fn write_disposition(finish: &Finish, result: &RunResult, writer: &mut Writer) -> Result<(), coder_trace::Error> {
+    let ending = &result.ending;
     let summary = json!({
         "ending": ending,
         "outcome": finish.outcome,
@@ -247,6 +252,7 @@ fn write_disposition(finish: &Finish, ending: &str, writer: &mut Writer) -> Resu
     let step = Step::new(Source::System, finish.summary())
         .with_extension("adapter_summary", &summary)?
         .with_extension("candidate", &finish.candidate.disposition())?
+        .with_extension("result", result)?
         .with_extension("host_fault", &finish.fault.as_ref().map(|fault| fault.reason.as_str()))?;
     writer.append_final(&step).map(drop)
 }

@@ -4,13 +4,14 @@
 //! machine, and only then runs the loop: every model request, read and command is announced on disk before it happens and
 //! answered after it. What the run left is kept and named by digest, the trace is sealed, the result recorded.
 //! [`Launch`] is the friendly door to the same: it makes the worktree, the task and the grant itself. [`verify`]
-//! re-derives everything offline; [`view`], [`artifact`] and [`export_atif`] look. [`Execution`] runs one command in the
+//! re-derives everything offline, [`export_in_toto`] states what a run was for those who have no store; [`view`], [`artifact`] and [`export_atif`] look. [`Execution`] runs one command in the
 //! boundary without a task. [`Demo`] shows it all on an embedded repository, and [`diagnose`] says what this machine can do.
 //!
 //! Time, randomness and the environment come in as values. Nothing here prints, and nothing reads a credential but the
 //! one variable a grant names.
 
 mod admission;
+mod attestation;
 mod configuration;
 mod confine;
 mod container_profile;
@@ -42,6 +43,9 @@ mod verify;
 mod view;
 mod world;
 
+pub use attestation::{
+    PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, export_in_toto, verify_attestation, verify_document,
+};
 pub use configuration::{Access, Api, Configuration, Effort, Generation, IN_PROCESS, Knowledge, Provider, Route};
 pub use confine::Environment;
 pub use container_profile::ContainerProfile;
@@ -60,5 +64,5 @@ pub use requirements::{
     SCHEMA as REQUIREMENTS_SCHEMA, without_run_number,
 };
 pub use store_place::{default_store, open_existing, open_to_read};
-pub use verify::{Check, Finding, Verdict, Verification, verify};
+pub use verify::{AttestationState, Check, Compared, Finding, SignatureState, Verdict, Verification, verify};
 pub use view::{KeptPatch, View, artifact, candidate, export_atif, patch, view};

@@ -4,14 +4,14 @@
 
 mod effects;
 mod kept;
+mod recorded;
 
-#[cfg(test)]
 pub(crate) use effects::{Effects, read as read_effects};
 
 use crate::Error;
 use coder_digest::{Digest, TaskId};
 use coder_journal::{Liveness, Run, Status, Store, Task};
-use coder_trace::{EvidenceState, Expectation, Reader, Retention as Retained, examine};
+use coder_trace::{EvidenceState, Expectation, FaultKind, Reader, Retention as Retained, examine};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
@@ -28,6 +28,8 @@ pub enum Verdict {
     Unfinished,
     /// Something is not what it must be.
     Mismatch,
+    /// An attestation that agrees with itself; no store was there to compare it with.
+    Consistent,
 }
 
 /// What one comparison found.
@@ -57,6 +59,43 @@ pub struct Check {
     pub detail: Option<String>,
 }
 
+/// What an attestation's signature is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignatureState {
+    /// It is not signed.
+    Absent,
+    /// It is signed, and no key was given to check that with.
+    NotChecked,
+    /// The given key signed it.
+    Valid,
+    /// The given key did not.
+    Invalid,
+}
+
+/// What an attestation was compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compared {
+    /// Itself alone.
+    Nothing,
+    /// The records and kept bytes of a store.
+    Store,
+}
+
+/// What is known of the attestation that was verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AttestationState {
+    /// The turn it is of, from 1.
+    pub turn: usize,
+    /// What it was compared with.
+    pub compared_with: Compared,
+    /// Its signature.
+    pub signature: SignatureState,
+    /// The key the caller gave, by its name.
+    pub key_id: Option<String>,
+}
+
 /// The whole verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verification {
@@ -64,11 +103,15 @@ pub struct Verification {
     pub task_id: TaskId,
     /// The verdict.
     pub verdict: Verdict,
-    /// The task's state in one word: its status, or `owner_gone` where a run has neither result nor owner.
+    /// The task's state in one word: its status, `owner_gone` where a run has neither result nor owner, or `not_compared`
+    /// without a store.
     pub state: String,
     /// The first failing comparison, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_mismatch: Option<String>,
+    /// The attestation, where one was verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attestation: Option<AttestationState>,
     /// Every comparison, in the order made.
     pub checks: Vec<Check>,
 }
@@ -79,10 +122,7 @@ pub struct Verification {
 /// Only what keeps the store from being read at all; every finding about the task is in the verification.
 pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     let faults = store.verify(task)?;
-    let mut findings = Findings {
-        turn: None,
-        checks: Vec::new(),
-    };
+    let mut findings = Findings::default();
     findings.compare("journal", faults.is_empty(), || {
         serde_json::to_string(&faults).unwrap_or_default()
     });
@@ -92,13 +132,13 @@ pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     });
     let runs = task.earlier.iter().chain(task.run.as_deref());
     for (index, run) in runs.enumerate() {
-        findings.turn = Some(index + 1);
+        findings.at(Some(index + 1));
         verify_run(store.path(), &task, run, &mut findings);
     }
     let result = task.run.as_ref().is_some_and(|run| run.result.is_some());
     let state = state(store, &task)?;
-    let failed = findings.checks.iter().find(|check| check.finding == Finding::Fails);
-    let verdict = match failed {
+    let first_mismatch = findings.first_mismatch();
+    let verdict = match first_mismatch {
         Some(_) => Verdict::Mismatch,
         None if result && task.status == Status::Finished => match findings.lacking() {
             None => Verdict::Verified,
@@ -107,7 +147,8 @@ pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
         None => Verdict::Unfinished,
     };
     Ok(Verification {
-        first_mismatch: failed.map(describe),
+        first_mismatch,
+        attestation: None,
         task_id: task.task_id,
         verdict,
         state,
@@ -135,13 +176,34 @@ pub(crate) fn state(store: &Store, task: &Task) -> Result<String, Error> {
 }
 
 /// The comparisons made so far.
-struct Findings {
+#[derive(Default)]
+pub(crate) struct Findings {
     turn: Option<usize>,
     checks: Vec<Check>,
 }
 
 impl Findings {
-    fn compare(&mut self, name: &'static str, holds: bool, detail: impl FnOnce() -> String) {
+    /// The turn of the comparisons from now on.
+    pub(crate) fn at(&mut self, turn: Option<usize>) {
+        self.turn = turn;
+    }
+
+    /// Takes over comparisons that were made elsewhere.
+    pub(crate) fn extend(&mut self, checks: Vec<Check>) {
+        self.checks.extend(checks);
+    }
+
+    /// The first comparison that fails, in words.
+    pub(crate) fn first_mismatch(&self) -> Option<String> {
+        let failed = self.checks.iter().find(|check| check.finding == Finding::Fails);
+        failed.map(describe)
+    }
+
+    pub(crate) fn into_checks(self) -> Vec<Check> {
+        self.checks
+    }
+
+    pub(crate) fn compare(&mut self, name: &'static str, holds: bool, detail: impl FnOnce() -> String) {
         let (finding, detail) = if holds {
             (Finding::Holds, None)
         } else {
@@ -160,7 +222,7 @@ impl Findings {
         self.checks.iter().find(|check| check.finding == Finding::Absent)
     }
 
-    fn outcome(&mut self, name: &'static str, outcome: Result<(), String>) {
+    pub(crate) fn outcome(&mut self, name: &'static str, outcome: Result<(), String>) {
         let holds = outcome.is_ok();
         self.compare(name, holds, || outcome.err().unwrap_or_default());
     }
@@ -217,6 +279,9 @@ fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
         effects.paired(result.is_some_and(|result| !result.output_incomplete)),
     );
     findings.outcome("requests", effects.requests_rebuild());
+    if let Some(result) = result {
+        findings.outcome("result", recorded::result(&effects, result));
+    }
     match (&effects.candidate, result) {
         (Some(candidate), Some(result)) => kept::verify(store, admission, result, candidate, findings),
         (None, Some(result)) if result.candidate_snapshot.is_some() => {
@@ -229,9 +294,22 @@ fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
 
 fn trace_state(state: EvidenceState, reader: Option<&Reader>, ended: bool, sealed: bool, findings: &mut Findings) {
     let first = reader.and_then(|reader| reader.index().faults().into_iter().next());
-    let told = || match &first {
+    let told = || {
+        match &first {
+        // The line itself may be whole: what it says of the one before is what does not fit.
+        Some(fault) if fault.kind == FaultKind::BadChain && fault.line > 1 => format!(
+            "line {}: it is not the line that line {} names as the one before",
+            fault.line - 1,
+            fault.line
+        ),
         Some(fault) => format!("line {}: {}", fault.line, fault.kind.word()),
+        None if state == EvidenceState::DigestMismatch => {
+            "each line fits the one before, and the whole is not what the result names: the end was changed, or all of it \
+             written anew"
+                .to_owned()
+        }
         None => format!("the trace is {}", word(state)),
+    }
     };
     match state {
         EvidenceState::Sealed => findings.compare("trace", true, String::new),
@@ -257,7 +335,7 @@ fn trace_state(state: EvidenceState, reader: Option<&Reader>, ended: bool, seale
 
 fn only_torn(reader: Option<&Reader>) -> bool {
     reader.is_some_and(|reader| {
-        let torn = |fault: &coder_trace::Fault| fault.kind == coder_trace::FaultKind::Torn;
+        let torn = |fault: &coder_trace::Fault| fault.kind == FaultKind::Torn;
         reader.index().faults().iter().all(torn)
     })
 }

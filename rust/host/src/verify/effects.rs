@@ -1,27 +1,34 @@
 //! Reads a trace's effects and holds them against each other: numbered without gap or repeat, each result with its own
 //! intent, and every request's body put together again from its pieces and digested.
 
+use coder_agent::{Cost, Outcome};
 use coder_digest::{Digest, json};
 use coder_trace::{EffectKind, EffectRecord, PageSize, Reader, ResultRecord};
+use serde::Deserialize as _;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a trace says happened.
+#[derive(Default)]
 pub(crate) struct Effects {
-    pub(super) admission: Option<Value>,
-    pub(super) candidate: Option<Value>,
+    pub(crate) admission: Option<Value>,
+    pub(crate) controller: Option<Value>,
+    pub(crate) candidate: Option<Value>,
+    /// The trace's own copy of the run's result.
+    pub(super) recorded: Option<Value>,
+    /// The word of the ending, as summed up.
+    pub(super) ending: Option<String>,
+    /// What the loop came to, where it ran.
+    pub(super) outcome: Option<Outcome>,
+    /// Whether the host says that it could not go on.
+    pub(super) faulted: bool,
     intents: Vec<EffectRecord>,
     results: Vec<ResultRecord>,
 }
 
 /// Reads every step once, a page at a time.
 pub(crate) fn read(reader: &Reader) -> Result<Effects, String> {
-    let mut effects = Effects {
-        admission: None,
-        candidate: None,
-        intents: Vec::new(),
-        results: Vec::new(),
-    };
+    let mut effects = Effects::default();
     let size = PageSize::default();
     let mut first = 1;
     loop {
@@ -33,7 +40,16 @@ pub(crate) fn read(reader: &Reader) -> Result<Effects, String> {
         for recorded in page {
             let extension = |name: &str| recorded.step.extensions.get(name).cloned();
             effects.admission = effects.admission.or_else(|| extension("admission"));
+            effects.controller = effects.controller.or_else(|| extension("controller"));
             effects.candidate = extension("candidate").or(effects.candidate);
+            effects.recorded = extension("result").or(effects.recorded);
+            effects.faulted |= extension("host_fault").is_some_and(|fault| !fault.is_null());
+            if let Some(summary) = extension("adapter_summary") {
+                effects.ending = field(&summary, "ending").map(str::to_owned);
+                effects.outcome = summary
+                    .get("outcome")
+                    .and_then(|value| Outcome::deserialize(value).ok());
+            }
             effects.intents.extend(EffectRecord::of(&recorded.step));
             effects.results.extend(ResultRecord::of(&recorded.step));
         }
@@ -73,6 +89,39 @@ impl Effects {
             Some(sequence) if complete => Err(format!("effect {sequence} has no result")),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// What the kernel enforced for each command that ran, in order.
+    pub(crate) fn enforced(&self) -> impl Iterator<Item = &Value> {
+        let results = self.results.iter().filter(|result| result.kind == EffectKind::Command);
+        results.filter_map(|result| result.result.get("enforced"))
+    }
+
+    /// Whether some command's processes were not proved gone.
+    pub(super) fn leaves_processes(&self) -> bool {
+        let clear = |result: &ResultRecord| result.result.get("group_clear").and_then(Value::as_bool);
+        self.results.iter().any(|result| clear(result) == Some(false))
+    }
+
+    /// What all requests cost together; nothing where some kind of effect may cost without saying how much.
+    pub(super) fn cost(&self) -> Option<Cost> {
+        let mut total = Cost::FREE;
+        for result in &self.results {
+            match &result.kind {
+                EffectKind::Generation => {
+                    total = total.plus(Cost::deserialize(result.result.get("cost")?).ok()?);
+                }
+                EffectKind::Read | EffectKind::Command | EffectKind::ContainerCommand => {}
+                // A part of the generation that it stands in.
+                EffectKind::OpenaiRequest
+                | EffectKind::ScriptedRequest
+                | EffectKind::AnthropicRequest
+                | EffectKind::CodexRequest
+                | EffectKind::ClaudeRequest => {}
+                EffectKind::Decision | EffectKind::AgentSession(_) | EffectKind::AgentPrompt(_) => return None,
+            }
+        }
+        Some(total)
     }
 
     #[cfg(test)]

@@ -22,8 +22,6 @@ fn result(sequence: u64, kind: EffectKind) -> ResultRecord {
 
 fn paired(intents: &[u64], results: &[u64], complete: bool) -> Result<(), String> {
     let effects = Effects {
-        admission: None,
-        candidate: None,
         intents: intents
             .iter()
             .map(|sequence| intent(*sequence, EffectKind::Command))
@@ -32,6 +30,7 @@ fn paired(intents: &[u64], results: &[u64], complete: bool) -> Result<(), String
             .iter()
             .map(|sequence| result(*sequence, EffectKind::Command))
             .collect(),
+        ..Effects::default()
     };
     effects.paired(complete)
 }
@@ -59,10 +58,9 @@ fn effects_that_do_not(#[case] intents: &[u64], #[case] results: &[u64], #[case]
 #[test]
 fn a_result_of_another_kind_and_altered_arguments() {
     let mut effects = Effects {
-        admission: None,
-        candidate: None,
         intents: vec![intent(1, EffectKind::Command)],
         results: vec![result(1, EffectKind::Read)],
+        ..Effects::default()
     };
     let said = effects.paired(true).unwrap_err();
     assert_eq!(said, "the result of effect 1 answers no intent of its kind");
