@@ -2,16 +2,34 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final, overload
 
 from typing_extensions import Self
 
 from coder_core._values import Completed, Snapshot
-from coder_core.documents import BytePath, Cursor, Enforced, Receipt, Summary, Task, Verification, View
+from coder_core.documents import (
+    AttestationVerification,
+    BytePath,
+    Cursor,
+    Enforced,
+    Receipt,
+    Summary,
+    Task,
+    Verification,
+    View,
+)
 
 _Name: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
-__all__ = ["Boundary", "Store", "__version__", "run_repository", "snapshot"]
+__all__ = [
+    "Boundary",
+    "Store",
+    "__version__",
+    "generate_key",
+    "run_repository",
+    "snapshot",
+    "verify_attestation",
+]
 
 __version__: Final[str]
 
@@ -47,6 +65,30 @@ def snapshot(path: _Name) -> Snapshot:
 
     Raises:
         WorkspaceError: The machine gives no threads to work with.
+    """
+
+def verify_attestation(
+    attestation: bytes, *, key: _Name | None = None, task_id: str | None = None
+) -> AttestationVerification:
+    """Verify a statement or signed envelope without its store: the signature, and that it does not contradict itself.
+
+    The verdict is at best `consistent`: only `Store.verify` compares it with what was recorded.
+
+    Args:
+        attestation: The exact bytes.
+        key: The file of the public key that must have signed it.
+        task_id: The task that it must be of.
+
+    Raises:
+        TraceError: With code `bad_attestation` for what is no statement of this version.
+        Refused: With code `bad_envelope`, or for a key that cannot be used.
+    """
+
+def generate_key(path: _Name) -> str:
+    """Make a new Ed25519 key in the file `path` (mode 0600), its public half in `path` with `.pub`; give its name.
+
+    Raises:
+        Refused: With code `key_file` where one of the files exists or cannot be made.
     """
 
 @final
@@ -110,8 +152,44 @@ class Store:
                 changed, `bad_page_size` for the limit.
         """
 
-    def verify(self, task_id: str) -> Verification:
-        """Re-derive everything about a task from the store alone and compare. A mismatch is an answer, not an error."""
+    @overload
+    def verify(self, task_id: str) -> Verification: ...
+    @overload
+    def verify(
+        self, task_id: str | None = None, *, attestation: bytes, key: _Name | None = None
+    ) -> AttestationVerification: ...
+    @overload
+    def verify(self, task_id: str | None = None, *, document: bytes) -> Verification:
+        """Re-derive everything about a task from the store alone and compare. A mismatch is an answer, not an error.
+
+        Args:
+            task_id: The task; with an attestation or a document, the task that it must be of.
+            attestation: A statement of `export` or the signed envelope around one: every subject and every field of its
+                predicate is derived again and compared.
+            key: The file of the public key that must have signed the attestation.
+            document: A document of `export_atif`, compared with what the trace renders.
+
+        Raises:
+            TraceError: With code `bad_attestation` for what is neither.
+            Refused: With code `bad_envelope`, or for a key that cannot be used.
+        """
+
+    @overload
+    def export(self, task_id: str, format: Literal["atif"] = "atif") -> bytes: ...
+    @overload
+    def export(self, task_id: str, format: Literal["in-toto"], *, sign: _Name | None = None) -> bytes:
+        """Get the exact bytes of a document about the task's current turn.
+
+        Args:
+            task_id: The task.
+            format: `atif` for the trace, `in-toto` for a statement of what the run left and how it came to be.
+            sign: The file of a private Ed25519 key: the statement comes in a signed DSSE envelope.
+
+        Raises:
+            StoreError: With code `absent` before there is such a document, `unverified` where the store contradicts
+                itself.
+            Refused: The key cannot be used.
+        """
 
     def artifact(self, task_id: str, path: _Name | BytePath) -> bytes:
         """Get the exact bytes of one file that the run changed.

@@ -10,6 +10,8 @@ from typing import Any, Literal, TypedDict
 __all__ = [
     "Admission",
     "Artifact",
+    "Attestation",
+    "AttestationVerification",
     "BareDigest",
     "BytePath",
     "Change",
@@ -49,7 +51,7 @@ Status = Literal["queued", "cancelled", "running", "cancel_requested", "finished
 Execution = Literal["not_started", "running", "finished", "failed", "stopped", "unknown"]
 Checks = Literal["not_run", "running", "passed", "failed", "unavailable", "disputed"]
 CostStatus = Literal["priced", "partial", "unknown"]
-Verdict = Literal["verified", "unfinished", "mismatch"]
+Verdict = Literal["verified", "incomplete", "unfinished", "mismatch", "consistent"]
 EvidenceState = Literal[
     "not_started",
     "missing",
@@ -364,6 +366,21 @@ class Verification(VerificationExtras):
     verdict: Verdict
     state: str
     checks: list[Check]
+
+
+class Attestation(TypedDict):
+    """What is known of an attestation: what it was compared with, and what its signature is worth."""
+
+    turn: int
+    compared_with: Literal["nothing", "store"]
+    signature: Literal["absent", "not_checked", "valid", "invalid"]
+    key_id: str | None
+
+
+class AttestationVerification(Verification):
+    """What verifying an attestation found."""
+
+    attestation: Attestation
 
 
 class PerProcess(TypedDict):

@@ -4,8 +4,8 @@ mod coder;
 mod microcoder;
 
 pub use coder::{
-    ArtifactArguments, Coder, CoderCommand, CommandFile, ExportArguments, ExportFormat, StoreArguments, TaskCommand,
-    TaskName, ViewArguments,
+    ArtifactArguments, Coder, CoderCommand, CommandFile, ExportArguments, ExportFormat, KeyCommand, StoreArguments,
+    TaskCommand, TaskName, VerifyArguments, ViewArguments,
 };
 pub use microcoder::{
     AccessWord, ApiWord, DemoArguments, DoctorArguments, ExecArguments, Microcoder, MicrocoderCommand, NetworkWord,

@@ -3,6 +3,7 @@
 mod demo;
 mod doctor;
 mod exec;
+mod key;
 mod repository;
 mod run;
 mod task;
@@ -27,6 +28,7 @@ pub(crate) fn microcoder(command: MicrocoderCommand) -> Result<u8, Failure> {
 pub(crate) fn coder(command: CoderCommand) -> Result<u8, Failure> {
     match command {
         CoderCommand::Task(command) => task::task(command),
+        CoderCommand::Key(command) => key::key(&command),
         CoderCommand::Completions { shell } => completions(Program::Coder, shell),
     }
 }

@@ -32,8 +32,8 @@ pub(crate) fn here() -> Result<PathBuf, Failure> {
     })
 }
 
-pub(crate) fn entropy() -> Result<[u8; 4], Failure> {
-    let mut bytes = [0; 4];
+pub(crate) fn entropy<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {
+    let mut bytes = [0; BYTES];
     std::fs::File::open("/dev/urandom")
         .and_then(|mut source| source.read_exact(&mut bytes))
         .map(|()| bytes)

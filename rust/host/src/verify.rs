@@ -11,7 +11,7 @@ pub(crate) use effects::{Effects, read as read_effects};
 use crate::Error;
 use coder_digest::{Digest, TaskId};
 use coder_journal::{Liveness, Run, Status, Store, Task};
-use coder_trace::{EvidenceState, Expectation, FaultKind, Reader, Retention as Retained, examine};
+use coder_trace::{EvidenceState, Expectation, Fault, FaultKind, Reader, Retention as Retained, examine};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
@@ -293,16 +293,9 @@ fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
 }
 
 fn trace_state(state: EvidenceState, reader: Option<&Reader>, ended: bool, sealed: bool, findings: &mut Findings) {
-    let first = reader.and_then(|reader| reader.index().faults().into_iter().next());
     let told = || {
-        match &first {
-        // The line itself may be whole: what it says of the one before is what does not fit.
-        Some(fault) if fault.kind == FaultKind::BadChain && fault.line > 1 => format!(
-            "line {}: it is not the line that line {} names as the one before",
-            fault.line - 1,
-            fault.line
-        ),
-        Some(fault) => format!("line {}: {}", fault.line, fault.kind.word()),
+        match reader.and_then(|reader| fault_words(&reader.index().faults())) {
+        Some(words) => words,
         None if state == EvidenceState::DigestMismatch => {
             "each line fits the one before, and the whole is not what the result names: the end was changed, or all of it \
              written anew"
@@ -333,9 +326,23 @@ fn trace_state(state: EvidenceState, reader: Option<&Reader>, ended: bool, seale
     }
 }
 
+/// The first fault in words, with the line that was changed as far as the chain tells it.
+fn fault_words(faults: &[Fault]) -> Option<String> {
+    let breaks = |fault: &Fault, line: u64| fault.kind == FaultKind::BadChain && fault.line == line;
+    let first = faults.first()?;
+    let (line, before) = (first.line, first.line.saturating_sub(1));
+    let says = match faults.get(1) {
+        _ if !breaks(first, line) || before == 0 => format!("line {line}: {}", first.kind.word()),
+        // The line after does not know it either.
+        Some(next) if breaks(next, line + 1) => format!("line {line}: it does not name the line before"),
+        Some(_) | None => format!("line {before}: it is not the line that line {line} names as the one before"),
+    };
+    Some(says)
+}
+
 fn only_torn(reader: Option<&Reader>) -> bool {
     reader.is_some_and(|reader| {
-        let torn = |fault: &coder_trace::Fault| fault.kind == FaultKind::Torn;
+        let torn = |fault: &Fault| fault.kind == FaultKind::Torn;
         reader.index().faults().iter().all(torn)
     })
 }

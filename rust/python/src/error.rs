@@ -32,8 +32,12 @@ impl Class {
 
     fn of(error: &Error) -> Self {
         match error {
-            Error::Journal(_) | Error::NoStore { .. } | Error::Retained { .. } | Error::Absent { .. } => Self::Store,
-            Error::Trace(_) => Self::Trace,
+            Error::Journal(_)
+            | Error::NoStore { .. }
+            | Error::Retained { .. }
+            | Error::Absent { .. }
+            | Error::Unverified { .. } => Self::Store,
+            Error::Trace(_) | Error::Attestation { .. } => Self::Trace,
             Error::Workspace(_) => Self::Workspace,
             Error::Boundary(_) | Error::Process(_) | Error::TooLittleEnforced { .. } => Self::Boundary,
             Error::GrantText { .. }
@@ -54,6 +58,7 @@ impl Class {
             | Error::ProviderNotSupported { .. }
             | Error::ProviderUnavailable { .. }
             | Error::PathNotText { .. }
+            | Error::Signing(_)
             | Error::Models(_)
             | Error::Agent(_) => Self::Refused,
             // The error of coder-host may grow; what is not known here is still a CoderError with its code.

@@ -4,6 +4,7 @@
 //!
 //! Importing it opens no file, starts no thread and handles no signal.
 
+mod attestation;
 mod boundary;
 mod convert;
 mod error;
@@ -15,6 +16,8 @@ mod supervise;
 
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
+    #[pymodule_export]
+    use crate::attestation::{generate_key, verify_attestation};
     #[pymodule_export]
     use crate::boundary::Boundary;
     #[pymodule_export]

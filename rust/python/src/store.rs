@@ -5,6 +5,7 @@ use crate::error::{Class, detached, raise};
 use crate::held::Held;
 use coder_digest::{BytePath, Clock, Identifier, SystemClock, TaskId};
 use coder_host::{Error, open_existing};
+use coder_signing::{SigningKey, VerifyingKey};
 use coder_trace::{Cursor, PageSize};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -22,7 +23,7 @@ pub(crate) struct Store {
 }
 
 /// A task's name. A malformed one is a mistake of the caller, like any other bad value.
-struct Task(TaskId);
+pub(crate) struct Task(pub(crate) TaskId);
 
 impl FromPyObject<'_, '_> for Task {
     type Error = PyErr;
@@ -190,8 +191,54 @@ impl Store {
         })
     }
 
-    fn verify<'py>(&self, py: Python<'py>, task_id: Task) -> PyResult<Bound<'py, PyAny>> {
-        self.document(py, |store| coder_host::verify(store, &task_id.0))
+    #[pyo3(signature = (task_id = None, *, attestation = None, key = None, document = None))]
+    fn verify<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: Option<Task>,
+        attestation: Option<Vec<u8>>,
+        key: Option<Name>,
+        document: Option<Vec<u8>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let key = key.map(|key| key.absolute()).transpose()?;
+        if key.is_some() && attestation.is_none() {
+            return Err(PyTypeError::new_err("`key` is for an `attestation`"));
+        }
+        let task = task_id.map(|task| task.0);
+        match (task, attestation, document) {
+            (task, Some(attestation), None) => self.document(py, |store| {
+                let key = key.as_deref().map(VerifyingKey::read).transpose()?;
+                coder_host::verify_attestation(Some(store), task.as_ref(), &attestation, key.as_ref())
+            }),
+            (task, None, Some(document)) => {
+                self.document(py, |store| coder_host::verify_document(store, task.as_ref(), &document))
+            }
+            (Some(task), None, None) => self.document(py, |store| coder_host::verify(store, &task)),
+            (None, None, None) | (_, Some(_), Some(_)) => Err(PyTypeError::new_err(
+                "name a task, or give an `attestation` or a `document`, not both",
+            )),
+        }
+    }
+
+    #[pyo3(signature = (task_id, format = "atif", *, sign = None))]
+    fn export<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: Task,
+        format: &str,
+        sign: Option<Name>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let key = sign.map(|key| key.absolute()).transpose()?;
+        let bytes = match (format, key) {
+            ("atif", None) => self.answer(py, |store| atif(store, &task_id.0))?,
+            ("in-toto", key) => self.answer(py, |store| {
+                let key = key.as_deref().map(SigningKey::read).transpose()?;
+                coder_host::export_in_toto(store, &task_id.0, key.as_ref())
+            })?,
+            ("atif", Some(_)) => return Err(PyValueError::new_err("only the format `in-toto` is signed")),
+            (_, _) => return Err(PyValueError::new_err("`format` is `atif` or `in-toto`")),
+        };
+        Ok(PyBytes::new(py, &bytes))
     }
 
     fn artifact<'py>(&self, py: Python<'py>, task_id: Task, path: WorkspacePath) -> PyResult<Bound<'py, PyBytes>> {
@@ -206,15 +253,17 @@ impl Store {
     }
 
     fn export_atif<'py>(&self, py: Python<'py>, task_id: Task) -> PyResult<Bound<'py, PyAny>> {
-        let bytes = self.answer(py, |store| {
-            let mut document = Vec::new();
-            coder_host::export_atif(store, &task_id.0, &mut document)?;
-            Ok(document)
-        })?;
+        let bytes = self.answer(py, |store| atif(store, &task_id.0))?;
         py.import("json")?.call_method1("loads", (PyBytes::new(py, &bytes),))
     }
 
     fn __repr__(&self) -> String {
         format!("Store({:?})", self.place)
     }
+}
+
+fn atif(store: &coder_journal::Store, task: &TaskId) -> Result<Vec<u8>, Error> {
+    let mut document = Vec::new();
+    coder_host::export_atif(store, task, &mut document)?;
+    Ok(document)
 }

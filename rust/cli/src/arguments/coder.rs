@@ -18,10 +18,24 @@ pub enum CoderCommand {
     /// The tasks of a store
     #[command(subcommand)]
     Task(TaskCommand),
+    /// The keys that attestations are signed with
+    #[command(subcommand)]
+    Key(KeyCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+    },
+}
+
+/// The subcommands of `coder key`.
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Make a new Ed25519 key and its public half beside it (`FILE.pub`)
+    Generate {
+        /// Where the private key goes; nothing is replaced
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        output: PathBuf,
     },
 }
 
@@ -40,10 +54,10 @@ pub enum TaskCommand {
     View(ViewArguments),
     /// One retained file of the candidate, or the patch of all of it
     Artifact(ArtifactArguments),
-    /// The trace as a document other tools read
+    /// The trace, or an attestation of the run, as a document other tools read
     Export(ExportArguments),
     /// Re-derive everything offline and name the first mismatch
-    Verify(TaskName),
+    Verify(VerifyArguments),
 }
 
 /// Where the store is and how to print.
@@ -115,6 +129,8 @@ pub struct ArtifactArguments {
 pub enum ExportFormat {
     /// The Agent Trajectory Interchange Format
     Atif,
+    /// An in-toto Statement of what the run left and how it came to be
+    InToto,
 }
 
 /// `coder task export`.
@@ -124,9 +140,49 @@ pub struct ExportArguments {
     #[command(flatten)]
     pub name: TaskName,
     /// The document's format
-    #[arg(long, value_enum, default_value = "atif")]
+    #[arg(long, value_enum, default_value = "atif", conflicts_with_all = ["atif", "in_toto"])]
     pub format: ExportFormat,
+    /// The same as `--format atif`
+    #[arg(long, conflicts_with = "in_toto")]
+    pub atif: bool,
+    /// The same as `--format in-toto`
+    #[arg(long)]
+    pub in_toto: bool,
+    /// Sign the statement with this Ed25519 key (PKCS#8 PEM, readable by its owner only), as a DSSE envelope
+    #[arg(long, value_name = "KEYFILE", conflicts_with = "atif", value_hint = ValueHint::FilePath)]
+    pub sign: Option<PathBuf>,
     /// Where to write it (default: standard output)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+}
+
+impl ExportArguments {
+    /// The format, however it was named.
+    pub(crate) fn chosen(&self) -> ExportFormat {
+        match (self.atif, self.in_toto) {
+            (_, true) => ExportFormat::InToto,
+            (true, false) => ExportFormat::Atif,
+            (false, false) => self.format,
+        }
+    }
+}
+
+/// `coder task verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArguments {
+    /// The task; with an attestation or a document, the task that it must be of
+    #[arg(value_name = "TASK", required_unless_present_any = ["attestation", "document"])]
+    pub task: Option<String>,
+    /// Verify this in-toto statement or signed envelope; against the store only where one is named
+    #[arg(long, value_name = "FILE", conflicts_with = "document", value_hint = ValueHint::FilePath)]
+    pub attestation: Option<PathBuf>,
+    /// The public key that must have signed the attestation
+    #[arg(long, value_name = "PUB", requires = "attestation", value_hint = ValueHint::FilePath)]
+    pub key: Option<PathBuf>,
+    /// Verify this exported ATIF document against the store
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub document: Option<PathBuf>,
+    /// The store
+    #[command(flatten)]
+    pub store: StoreArguments,
 }

@@ -97,7 +97,9 @@ fn shown(demonstrated: &Demonstrated, diff: &str, arguments: &DemoArguments) -> 
             format!("Verify:    holds: {held} comparisons, from the journal's chain to every kept file\n")
         }
         Verdict::Incomplete => "Verify:    INCOMPLETE: the run could not keep all of its evidence\n".to_owned(),
-        Verdict::Unfinished => format!("Verify:    UNFINISHED: the task is {}\n", verification.state),
+        Verdict::Unfinished | Verdict::Consistent => {
+            format!("Verify:    UNFINISHED: the task is {}\n", verification.state)
+        }
         Verdict::Mismatch => {
             format!(
                 "Verify:    FAILS: {}\n",

@@ -33,11 +33,16 @@ pub(crate) fn repository(arguments: &RepositoryArguments) -> Result<u8, Failure>
 
 /// A file's bytes up to the size of a grant or command; `-` is standard input.
 pub(crate) fn read(path: &Path, code: &'static str, status: u8) -> Result<Vec<u8>, Failure> {
+    read_at_most(READ_BYTES, path, code, status)
+}
+
+/// The first `most` bytes of the file, or of standard input for `-`.
+pub(crate) fn read_at_most(most: u64, path: &Path, code: &'static str, status: u8) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let answer = if path == Path::new("-") {
-        std::io::stdin().lock().take(READ_BYTES).read_to_end(&mut bytes)
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(READ_BYTES).read_to_end(&mut bytes))
+        std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
     };
     match answer {
         Ok(_) => Ok(bytes),

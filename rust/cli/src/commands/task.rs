@@ -1,13 +1,14 @@
 //! `coder task`: submit, cancel, list, show, view, artifact, export, verify. Answers are JSON, and for a person on a
 //! terminal a short table; refusals are JSON on standard error with status 1.
 
-use crate::arguments::{
-    ArtifactArguments, CommandFile, ExportArguments, ExportFormat, StoreArguments, TaskCommand, TaskName, ViewArguments,
-};
+mod export;
+mod verify;
+
+use crate::arguments::{ArtifactArguments, CommandFile, StoreArguments, TaskCommand, TaskName, ViewArguments};
 use crate::output::{self, Failure};
 use crate::surroundings;
 use coder_digest::{BytePath, TaskId};
-use coder_host::{Verdict, open_to_read};
+use coder_host::open_to_read;
 use coder_journal::{Command, Store, Summary};
 use coder_trace::{Cursor, PageSize};
 use serde_json::json;
@@ -24,8 +25,8 @@ pub(crate) fn task(command: TaskCommand) -> Result<u8, Failure> {
         TaskCommand::Show(arguments) => show(&arguments),
         TaskCommand::View(arguments) => view(&arguments),
         TaskCommand::Artifact(arguments) => artifact(&arguments),
-        TaskCommand::Export(arguments) => export(&arguments),
-        TaskCommand::Verify(arguments) => verify(&arguments),
+        TaskCommand::Export(arguments) => export::export(&arguments),
+        TaskCommand::Verify(arguments) => verify::verify(&arguments),
     }
 }
 
@@ -125,52 +126,4 @@ fn artifact(arguments: &ArtifactArguments) -> Result<u8, Failure> {
         output::json(&json!({ "path": path, "digest": digest, "bytes": coder_trace::Bytes(bytes) }))?;
     }
     Ok(0)
-}
-
-fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
-    let store = reading(&arguments.name.store)?;
-    let task = task_id(&arguments.name)?;
-    let mut document = Vec::new();
-    match arguments.format {
-        ExportFormat::Atif => coder_host::export_atif(&store, &task, &mut document).map_err(refused)?,
-    }
-    match &arguments.output {
-        None => output::data(&document)?,
-        Some(path) => std::fs::write(path, &document).map_err(|error| {
-            Failure::new(
-                "output",
-                format!("could not write {}: {error}", path.display()),
-                REFUSED,
-            )
-        })?,
-    }
-    Ok(0)
-}
-
-fn verify(arguments: &TaskName) -> Result<u8, Failure> {
-    let store = reading(&arguments.store)?;
-    let verification = coder_host::verify(&store, &task_id(arguments)?).map_err(refused)?;
-    let verified = verification.verdict == Verdict::Verified;
-    if arguments.store.json || !output::person_reads() {
-        output::json(&verification)?;
-    } else {
-        let mut text = String::new();
-        for check in &verification.checks {
-            let finding = serde_json::to_value(check.finding).unwrap_or_default();
-            let detail = check.detail.as_deref().unwrap_or_default();
-            text.push_str(&format!(
-                "{:<8}  {:<20} {detail}\n",
-                finding.as_str().unwrap_or_default(),
-                check.name
-            ));
-        }
-        text.push_str(&match (&verification.verdict, &verification.first_mismatch) {
-            (Verdict::Verified, _) => "Verified.\n".to_owned(),
-            (Verdict::Incomplete, _) => "Incomplete: the run could not keep all of its evidence.\n".to_owned(),
-            (Verdict::Unfinished, _) => format!("Unfinished: the task is {}.\n", verification.state),
-            (Verdict::Mismatch, mismatch) => format!("MISMATCH: {}.\n", mismatch.as_deref().unwrap_or_default()),
-        });
-        output::data(text.as_bytes())?;
-    }
-    Ok(u8::from(!verified))
 }

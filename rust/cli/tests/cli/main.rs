@@ -2,6 +2,7 @@
 //! before and after. What a single crate promises is tested in that crate; here it is shown that the tools keep it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod attestation;
 mod call;
 mod cancel;
 mod demo;
@@ -16,5 +17,6 @@ mod repository;
 mod run;
 mod source;
 mod tamper;
+mod tamper_fields;
 mod usage;
 mod world;

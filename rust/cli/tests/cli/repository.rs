@@ -233,6 +233,7 @@ fn verify_names_everything_it_compared() {
         "trace_admission",
         "effects",
         "requests",
+        "result",
         "source_snapshot",
         "candidate_snapshot",
         "artifacts",

@@ -22,8 +22,8 @@ pub(crate) struct Effects {
     pub(super) outcome: Option<Outcome>,
     /// Whether the host says that it could not go on.
     pub(super) faulted: bool,
-    intents: Vec<EffectRecord>,
-    results: Vec<ResultRecord>,
+    pub(super) intents: Vec<EffectRecord>,
+    pub(super) results: Vec<ResultRecord>,
 }
 
 /// Reads every step once, a page at a time.
@@ -127,6 +127,15 @@ impl Effects {
     #[cfg(test)]
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &Value> {
         self.intents.iter().map(|intent| &intent.arguments)
+    }
+
+    #[cfg(test)]
+    pub(super) fn add_command(&mut self, result: Value) {
+        self.results.push(ResultRecord {
+            sequence: self.results.len() as u64 + 1,
+            kind: EffectKind::Command,
+            result,
+        });
     }
 
     #[cfg(test)]
