@@ -1,7 +1,8 @@
 """Typed Python interface to Microcoder: run coding agents under an exact grant, with evidence.
 
 `run_repository` runs one grant to its result. `Store` submits tasks and looks at what became of them. `Boundary` runs
-single commands behind the same walls. `snapshot` observes a tree. `verify_attestation` checks what `Store.export` states. What the store answers are the JSON documents of the
+single commands behind the same walls. `snapshot` observes a tree. `verify_attestation` checks what
+`Store.export` states, without the store. What the store answers are the JSON documents of the
 command line, as typed dicts; `coder_core.documents` describes them. Every failure is a `CoderError` with a stable code.
 
 Every call lets other Python threads run. `Store`, `Boundary` and the functions may be used from many threads at once.
