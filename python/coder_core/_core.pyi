@@ -153,13 +153,17 @@ class Store:
         """
 
     @overload
-    def verify(self, task_id: str) -> Verification: ...
+    def verify(
+        self, task_id: str, *, attestation: None = None, key: None = None, document: None = None
+    ) -> Verification: ...
     @overload
     def verify(
-        self, task_id: str | None = None, *, attestation: bytes, key: _Name | None = None
+        self, task_id: str | None = None, *, attestation: bytes, key: _Name | None = None, document: None = None
     ) -> AttestationVerification: ...
     @overload
-    def verify(self, task_id: str | None = None, *, document: bytes) -> Verification:
+    def verify(
+        self, task_id: str | None = None, *, attestation: None = None, key: None = None, document: bytes
+    ) -> Verification:
         """Re-derive everything about a task from the store alone and compare. A mismatch is an answer, not an error.
 
         Args:

@@ -17,7 +17,7 @@ from in_toto_attestation.v1 import statement_pb2
 from in_toto_attestation.v1.statement import Statement
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
-from securesystemslib.signer import SSlibKey
+from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
 
 import coder_core.documents as declared
 from coder_core import Refused, Store, StoreError, Task, TraceError, generate_key, verify_attestation
