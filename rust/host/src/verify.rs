@@ -2,6 +2,7 @@
 //! intent's digests, the trace's chain and seal, each effect's pairing, each request's exact bytes, both snapshots, the
 //! manifest and every kept file. Names the first mismatch. It trusts no digest it can compute, and runs nothing.
 
+mod admitted;
 mod effects;
 mod kept;
 mod recorded;
@@ -13,7 +14,6 @@ use coder_digest::{Digest, TaskId};
 use coder_journal::{Liveness, Run, Status, Store, Task};
 use coder_trace::{EvidenceState, Expectation, Fault, FaultKind, Reader, Retention as Retained, examine};
 use serde::Serialize;
-use serde_json::Value;
 use std::path::Path;
 
 /// What all the comparisons say together.
@@ -133,7 +133,7 @@ pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     let runs = task.earlier.iter().chain(task.run.as_deref());
     for (index, run) in runs.enumerate() {
         findings.at(Some(index + 1));
-        verify_run(store.path(), &task, run, &mut findings);
+        verify_run(store.path(), &task, index + 1, run, &mut findings);
     }
     let result = task.run.as_ref().is_some_and(|run| run.result.is_some());
     let state = state(store, &task)?;
@@ -237,7 +237,7 @@ impl Findings {
     }
 }
 
-fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
+fn verify_run(store: &Path, task: &Task, turn: usize, run: &Run, findings: &mut Findings) {
     let admission = &run.admission;
     findings.compare(
         "grant_digest",
@@ -273,7 +273,11 @@ fn verify_run(store: &Path, task: &Task, run: &Run, findings: &mut Findings) {
         Ok(effects) => effects,
         Err(reason) => return findings.outcome("effects", Err(reason)),
     };
-    findings.outcome("trace_admission", admission_step(&effects.admission, task, run));
+    findings.outcome(
+        "trace_session",
+        admitted::session(reader.index().opening(), task, turn, run),
+    );
+    findings.outcome("trace_admission", admitted::step(&effects.admission, task, run));
     findings.outcome(
         "effects",
         effects.paired(result.is_some_and(|result| !result.output_incomplete)),
@@ -352,29 +356,4 @@ fn word(state: EvidenceState) -> String {
         .ok()
         .and_then(|value| value.as_str().map(str::to_owned))
         .unwrap_or_default()
-}
-
-/// The trace's own account of the admission must be the journal's.
-fn admission_step(step: &Option<Value>, task: &Task, run: &Run) -> Result<(), String> {
-    let Some(step) = step else {
-        // Killed between the journal's record and the trace's second step.
-        return if run.result.is_none() {
-            Ok(())
-        } else {
-            Err("the trace has no admission step".to_owned())
-        };
-    };
-    let admission = &run.admission;
-    let expected = [
-        ("grant_digest", admission.grant_digest.to_string()),
-        ("intent_digest", task.intent_digest.to_string()),
-        ("source_snapshot", admission.source_snapshot.hex()),
-        ("workspace", admission.workspace.clone()),
-    ];
-    for (name, value) in expected {
-        if step.get(name).and_then(Value::as_str) != Some(value.as_str()) {
-            return Err(format!("the trace's `{name}` is not the journal's"));
-        }
-    }
-    Ok(())
 }

@@ -230,6 +230,7 @@ fn verify_names_everything_it_compared() {
         "intent_digest",
         "grant_digest",
         "trace",
+        "trace_session",
         "trace_admission",
         "effects",
         "requests",

@@ -323,6 +323,13 @@ fn files_that_grew_past_every_bound() {
     assert_eq!(world.task(&["verify", "task-1"]).json()["verdict"], "verified");
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Damage {
+    Overwritten,
+    Cut,
+    Grown,
+}
+
 /// Any damage to any file of the store, the database among them: an answer or a refusal, and never a panic or `verified`
 /// where evidence was changed.
 #[test]
@@ -341,6 +348,7 @@ fn any_bytes_in_any_file() {
         any::<prop::sample::Index>(),
         any::<prop::sample::Index>(),
         prop::collection::vec(any::<u8>(), 1..64),
+        prop_oneof![Just(Damage::Overwritten), Just(Damage::Cut), Just(Damage::Grown)],
     );
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         cases: 200,
@@ -349,13 +357,19 @@ fn any_bytes_in_any_file() {
     });
     let task = TaskId::new("task-1").unwrap();
     runner
-        .run(&damage, |(file, place, bytes)| {
+        .run(&damage, |(file, place, bytes, damage)| {
             let (path, whole) = file.get(&files);
             let mut altered = whole.clone();
-            let start = if whole.is_empty() { 0 } else { place.index(whole.len()) };
-            altered.truncate(whole.len().max(start + bytes.len()));
-            altered.resize(altered.len().max(start + bytes.len()), 0);
-            altered[start..start + bytes.len()].copy_from_slice(&bytes);
+            let start = place.index(whole.len().max(1));
+            match damage {
+                Damage::Overwritten => {
+                    for (at, byte) in altered.iter_mut().skip(start).zip(&bytes) {
+                        *at = *byte;
+                    }
+                }
+                Damage::Cut => altered.truncate(start),
+                Damage::Grown => altered.extend(&bytes),
+            }
             fs::write(path, &altered).unwrap();
             let answer = opened(&world).and_then(|store| verify(&store, &task));
             let same = altered == *whole;
