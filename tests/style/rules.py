@@ -22,6 +22,9 @@ ITEMS_AT_THE_DOOR = re.compile(
     r"^(?:pub(?:\([a-z]+\))? )?(?:async |unsafe |const )*(?:fn|struct|enum|union|trait|impl|static|type|macro_rules!)\b"
 )
 FLOOR_ROW = re.compile(r"^\| (\d+) \| `([a-z_]+)` \|", re.MULTILINE)
+TRAP_ROW = re.compile(r"^\| ([0-9]+|[a-z]) \|.*\|(.*)\|$", re.MULTILINE)
+# A file, or a function of one.
+NAMED_TEST = re.compile(r"`([a-z_]+(?:/[a-zA-Z0-9_.]+)+)(?:::([a-z0-9_]+))?`")
 LEXEMES = re.compile(
     r"""
     //[^\n]*
@@ -147,6 +150,28 @@ def words(tree: Tree) -> Iterator[str]:
             yield f"{path}:{number}: `{found}` is a path of one machine: name it relative to the project"
 
 
+def named_tests(tree: Tree) -> Iterator[str]:
+    """Every test that docs/traps.md names is there, and no trap is left out."""
+    page = "docs/traps.md"
+    if page not in tree.files:
+        return
+    text = tree.text(page)
+    rows = TRAP_ROW.findall(text)
+    expected = [str(number) for number in range(1, 28)] + list("abcdefghijklmnop")
+    if [trap for trap, _ in rows] != expected:
+        yield f"{page}: the traps are not 1 to 27 and a to p, each once and in order"
+    for trap, row in rows:
+        named = NAMED_TEST.findall(row)
+        if not named:
+            yield f"{page}: trap {trap} names no test"
+        for path, function in named:
+            file = path if path.startswith(("python/", "tests/")) else f"rust/{path}"
+            if file not in tree.files:
+                yield f"{page}: trap {trap}: there is no file {file}"
+            elif function and not re.search(rf"^\s*(?:async )?(?:fn|def) {function}\(", tree.text(file), re.MULTILINE):
+                yield f"{page}: trap {trap}: {file} has no test `{function}`"
+
+
 RULES: tuple[Callable[[Tree], Iterator[str]], ...] = (
     floors,
     headers,
@@ -155,4 +180,5 @@ RULES: tuple[Callable[[Tree], Iterator[str]], ...] = (
     front_doors,
     test_places,
     words,
+    named_tests,
 )

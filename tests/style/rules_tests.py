@@ -66,6 +66,20 @@ class Rules(unittest.TestCase):
         for text in ("// TO" "DO: x", "FIX" "ME", "to" "do!()", "/wo" "rk/main/x"):
             self.assertEqual(len(self.breaches(rules.words, {"a.rs": text})), 1, text)
 
+    def test_named_tests(self):
+        traps = [*map(str, range(1, 28)), *"abcdefghijklmnop"]
+        page = "".join(f"| {trap} | what | how | `low/src/a_tests.rs::a_test` |\n" for trap in traps)
+        files = {"docs/traps.md": page, "rust/low/src/a_tests.rs": "    fn a_test() {}\n"}
+        self.assertEqual(self.breaches(rules.named_tests, files), [])
+        gone = files | {"rust/low/src/a_tests.rs": "fn a_test_more() {}\n"}
+        self.assertEqual(len(self.breaches(rules.named_tests, gone)), 43)
+        moved = files | {"docs/traps.md": page.replace("a_tests.rs", "b_tests.rs", 1)}
+        self.assertEqual(
+            self.breaches(rules.named_tests, moved), ["docs/traps.md: trap 1: there is no file rust/low/src/b_tests.rs"]
+        )
+        for text in (page.replace("| 3 ", "| 4 "), page.replace("`low/src/a_tests.rs::a_test`", "none", 1)):
+            self.assertEqual(len(self.breaches(rules.named_tests, files | {"docs/traps.md": text})), 1)
+
 
 if __name__ == "__main__":
     unittest.main()

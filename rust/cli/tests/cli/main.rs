@@ -5,6 +5,7 @@
 mod attestation;
 mod call;
 mod cancel;
+mod controller;
 mod demo;
 mod escape;
 mod exec;
