@@ -59,6 +59,6 @@ pub use boundary::Boundary;
 pub use enforced::{AbstractSockets, Bound, Enforced, Namespace, Power, Reach, Root, Shortfall, SystemCalls};
 pub use error::Error;
 pub use layers::{Layer, LayerSet};
-pub use policy::{Access, GitView, Mode, Network, Policy, Resources, Workspace};
+pub use policy::{Access, ExactFile, GitView, Mode, Network, Policy, Resources, Workspace};
 pub use probe::{Capabilities, Finding, Gap, explain, probe};
 pub use scratch::{Private, Scratch};

@@ -104,6 +104,12 @@ pub(crate) fn grants(policy: &Policy) -> Result<Vec<Granted>, Error> {
     for path in &policy.writes {
         grants.push(grant("write", path, Mode::Write)?);
     }
+    // Before the other reads, so that of two grants for one path the stricter stays.
+    for file in &policy.exact_reads {
+        let mut granted = grant("exact read", &file.path, Mode::Read)?;
+        granted.presence = Presence::Same(file.device, file.inode);
+        grants.push(granted);
+    }
     for path in &policy.reads {
         grants.push(grant("read", path, Mode::Read)?);
     }

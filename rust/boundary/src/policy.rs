@@ -84,6 +84,18 @@ pub struct Resources {
     pub cpu_seconds: Option<u64>,
 }
 
+/// A readable file that must be the very one the caller looked at, by device and inode: a command whose file was replaced
+/// since does not start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExactFile {
+    /// The file, absolute.
+    pub path: PathBuf,
+    /// The device it was found on.
+    pub device: u64,
+    /// Its inode there.
+    pub inode: u64,
+}
+
 /// What a command may touch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
@@ -93,6 +105,8 @@ pub struct Policy {
     pub writes: Vec<PathBuf>,
     /// Further trees or files that may be read. Absolute.
     pub reads: Vec<PathBuf>,
+    /// Further files that may be read, each only as the file it was.
+    pub exact_reads: Vec<ExactFile>,
     /// Trees or files that must stay out of reach whatever else is granted. Absolute.
     pub sealed: Vec<PathBuf>,
     /// How Git's own files are shown.

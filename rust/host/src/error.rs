@@ -2,7 +2,7 @@
 //! read [`Error::code`], which never changes. A run that began does not end in an error but in a result.
 
 use crate::route::Provider;
-use coder_digest::{Digest, TaskId, json};
+use coder_digest::{Digest, Identifier, TaskId, json};
 use std::io;
 use std::path::PathBuf;
 
@@ -148,6 +148,40 @@ pub enum Error {
         /// What is missing, and what to do.
         reason: String,
     },
+    /// A capability manifest that cannot be used.
+    #[error("the capability manifest {} is refused: {reason}", path.display())]
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The trust store cannot be used, and therefore approves nothing.
+    #[error("the trust store {} is refused: {reason}", path.display())]
+    Trust {
+        /// Its file, or its directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Nobody approved what would run.
+    #[error("the capability `{slug}` is not approved in {}: {reason}", store.display())]
+    NotApproved {
+        /// The manifest's slug.
+        slug: Identifier,
+        /// The trust store's file.
+        store: PathBuf,
+        /// What differs, or what to do.
+        reason: String,
+    },
+    /// The suite of a check is not the one pinned, or lies where a run can write.
+    #[error("the suite of the check `{check}` is refused: {reason}")]
+    Suite {
+        /// The check of the plan.
+        check: Identifier,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file could not be read or written.
     #[error("could not {act} {}", path.display())]
     File {
@@ -256,6 +290,10 @@ impl Error {
             Self::AccessUnavailable => "access_unavailable",
             Self::TooLittleEnforced { .. } => "too_little_enforced",
             Self::ProviderUnavailable { .. } => "provider_unavailable",
+            Self::Manifest { .. } => "capability_manifest",
+            Self::Trust { .. } => "capability_trust",
+            Self::NotApproved { .. } => "not_approved",
+            Self::Suite { .. } => "protected_suite",
             Self::File { .. } => "io",
             Self::PathNotText { .. } => "path_not_text",
             Self::Retained { .. } => "retained",

@@ -12,6 +12,7 @@
 
 mod admission;
 mod attestation;
+mod checks;
 mod configuration;
 mod confine;
 mod container_profile;
@@ -45,6 +46,9 @@ mod world;
 
 pub use attestation::{
     PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, export_in_toto, verify_attestation, verify_document,
+pub use checks::{
+    Approval, Approved, CheckRun, Manifest, Needs, Outside, Pinned, ProtectedSuite, TrustStore, frozen_suites,
+    run_checks,
 };
 pub use configuration::{Access, Api, Configuration, Effort, Generation, IN_PROCESS, Knowledge, Provider, Route};
 pub use confine::Environment;

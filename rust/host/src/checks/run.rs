@@ -1,0 +1,289 @@
+//! The checks of one finished run, from the journal's `check_intent` to its `checked`. Once the intent is recorded there is always
+//! a report: what keeps the checks from judging makes them unavailable, with the reason, and never fails the candidate. A checker
+//! that is killed in between leaves the intent alone, which `settle` closes as unavailable too.
+
+use super::outcome::Check;
+use super::place::Place;
+use super::suite::{Outside, ProtectedSuite, Suite};
+use super::trust::TrustStore;
+use crate::admission::{cache_path, observe};
+use crate::confine::Environment;
+use crate::requirements::Requirements;
+use crate::store_place::open_existing;
+use crate::sweep::{self, ScratchPlace};
+use crate::{Error, git_link};
+use coder_boundary::GitView;
+use coder_digest::{Clock, Digest, TaskId, json};
+use coder_journal::{
+    CHECKS_SCHEMA, CheckEvidence, CheckOutcome, CheckReport, Event, Execution, Judgement, Run, Sameness, Task,
+    VERIFICATION_SCHEMA, Verdict, prepared_plan,
+};
+use coder_process::Cancel;
+use coder_workspace::{DigestCache, Retention, Snapshot};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a checker waits for the task's owner, who may be about to let go.
+const OWNER_WAIT: Duration = Duration::from_secs(5);
+/// The memory of a suite's processes where the grant names none.
+const MEMORY_BYTES: u64 = 512 * 1024 * 1024;
+
+/// What a checker is given.
+pub struct CheckRun<'a> {
+    /// The task, whose last run has a result.
+    pub task: &'a TaskId,
+    /// The task store, which must exist.
+    pub store: &'a Path,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Stops the checks; they are then unavailable.
+    pub cancel: Cancel,
+    /// The host's environment, for suites that need this computer's toolchains.
+    pub environment: &'a Environment<'a>,
+    /// Whose word lets suites run.
+    pub trust: &'a TrustStore,
+}
+
+/// Runs the checks that the task's grant pinned, once, and returns the task with their verdict.
+///
+/// # Errors
+/// `invalid_transition` where there is nothing to check, or it was checked before; `store_busy` while the task has an owner;
+/// `workspace_busy`; the store's own failures. Nothing was run then. What happens to the checks is in the report.
+pub fn run_checks(run: &CheckRun<'_>) -> Result<Task, Error> {
+    let store = open_existing(run.store, Arc::clone(&run.clock))?;
+    let owner = store.own(run.task, OWNER_WAIT)?;
+    let task = owner.record(&Event::CheckIntent {}, None)?;
+    sweep::scratch(&store);
+    let report = match &task.run {
+        Some(admitted) => Session {
+            run,
+            store: store.path(),
+            task: &task,
+            admitted,
+        }
+        .report(),
+        // The journal's rule for the intent demands a run.
+        None => {
+            return Err(Error::Absent {
+                task: task.task_id,
+                what: "run",
+            });
+        }
+    };
+    let report = Box::new(report);
+    Ok(owner.record(&Event::Checked { report }, None)?)
+}
+
+/// Why there is no verdict.
+struct Unavailable(String);
+
+impl From<Error> for Unavailable {
+    fn from(error: Error) -> Self {
+        Self(error.message())
+    }
+}
+
+struct Session<'a> {
+    run: &'a CheckRun<'a>,
+    store: &'a Path,
+    task: &'a Task,
+    admitted: &'a Run,
+}
+
+impl Session<'_> {
+    fn report(&self) -> CheckReport {
+        let candidate = self
+            .admitted
+            .result
+            .as_ref()
+            .and_then(|result| result.candidate_snapshot);
+        let context = self.admitted.admission.context.get("digest").and_then(Value::as_str);
+        let report = |verdict, evidence, reason| CheckReport {
+            schema: CHECKS_SCHEMA.to_owned(),
+            requirements_digest: json::digest(self.admitted.admission.requirements()),
+            context_digest: context.and_then(|text| text.parse().ok()),
+            candidate_snapshot: candidate,
+            verdict,
+            evidence,
+            reason,
+        };
+        let evidence = match candidate {
+            Some(candidate) => self.evidence(candidate).map(|evidence| (evidence, candidate)),
+            None => Err(Unavailable(
+                "the run left no candidate that could be observed whole".into(),
+            )),
+        };
+        match evidence {
+            Ok((evidence, candidate)) => {
+                let verdict = evidence.verdict(&candidate);
+                let reason = told(&evidence, verdict);
+                let value = serde_json::to_value(&evidence);
+                match value {
+                    Ok(value) => report(verdict, value, reason),
+                    Err(error) => report(Verdict::Unavailable, Value::Null, Some(error.to_string())),
+                }
+            }
+            Err(Unavailable(reason)) => report(Verdict::Unavailable, Value::Null, Some(reason)),
+        }
+    }
+
+    fn evidence(&self, candidate: Digest) -> Result<CheckEvidence, Unavailable> {
+        let admission = &self.admitted.admission;
+        let requirements = Requirements::parse(admission.requirements())?;
+        requirements.admissible()?;
+        if self.task.execution != Execution::Finished {
+            let ending = self
+                .admitted
+                .result
+                .as_ref()
+                .map_or("", |result| result.ending.as_str());
+            return Err(Unavailable(format!(
+                "the run did not finish its work: it ended with `{ending}`"
+            )));
+        }
+        let workspace = PathBuf::from(&admission.workspace);
+        let cache = DigestCache::load(&cache_path(self.store));
+        let before = observe(&self.run.clock, &cache, &workspace)?;
+        if before.digest() != candidate {
+            return Err(Unavailable(
+                "the workspace is not the candidate any more: it changed since the run ended".into(),
+            ));
+        }
+        let suites = self.suites(&requirements, &workspace)?;
+        let checks = self.checks(&requirements, &suites, &workspace, candidate)?;
+        let after = observe(&self.run.clock, &cache, &workspace);
+        let mut evidence = CheckEvidence {
+            schema: VERIFICATION_SCHEMA.to_owned(),
+            plan_digest: json::digest(&prepared_plan(admission.requirements(), &candidate)),
+            input_digest: candidate,
+            before_snapshot: Some(before.digest()),
+            after_snapshot: after.as_ref().ok().map(Snapshot::digest),
+            workspace: match &after {
+                Ok(after) if *after == before => Sameness::Unchanged,
+                Ok(_) => Sameness::Changed,
+                Err(_) => Sameness::Unobservable,
+            },
+            verdict: Judgement::Unverifiable,
+            checks,
+        };
+        evidence.verdict = evidence.judged(requirements.plan.checks.len());
+        Ok(evidence)
+    }
+
+    /// The suites as they are now, which must be those that were admitted.
+    fn suites(&self, requirements: &Requirements, workspace: &Path) -> Result<Vec<Suite>, Unavailable> {
+        let frozen = self
+            .admitted
+            .admission
+            .context
+            .get("suites")
+            .cloned()
+            .unwrap_or_default();
+        let frozen: Vec<ProtectedSuite> = serde_json::from_value(frozen).map_err(|_| {
+            Unavailable("the admitted context names its suites in a form that is not known here".into())
+        })?;
+        let git = common_directory(workspace)?;
+        let outside = Outside {
+            workspace,
+            store: self.store,
+            git: git.as_deref(),
+        };
+        let mut suites = Vec::new();
+        for (index, check) in requirements.plan.checks.iter().enumerate() {
+            let suite = Suite::find(check, outside, self.run.clock.as_ref())?;
+            if frozen.get(index) != Some(&suite.frozen) {
+                return Err(Unavailable(format!(
+                    "the suite of the check `{}` is not the one that was admitted",
+                    check.id
+                )));
+            }
+            suites.push(suite);
+        }
+        Ok(suites)
+    }
+
+    /// One check after the other, up to the first that does not pass or the end of the plan's time.
+    fn checks(
+        &self,
+        requirements: &Requirements,
+        suites: &[Suite],
+        workspace: &Path,
+        candidate: Digest,
+    ) -> Result<Vec<CheckOutcome>, Unavailable> {
+        let begun = Instant::now();
+        let allowed = Duration::from_secs(requirements.plan.seconds);
+        let place = ScratchPlace::create(self.store, &self.task.task_id)?;
+        let retention = Retention::open(self.store).map_err(Error::from)?;
+        let mut outcomes = Vec::new();
+        for (planned, suite) in requirements.plan.checks.iter().zip(suites) {
+            let remaining = allowed.saturating_sub(begun.elapsed());
+            if remaining.is_zero() {
+                break;
+            }
+            let check = Check {
+                planned,
+                suite,
+                place: self.place(workspace, place.path()),
+                trust: self.run.trust,
+                retention: &retention,
+                candidate,
+                remaining,
+                clock: self.run.clock.as_ref(),
+                cancel: &self.run.cancel,
+            };
+            let outcome = check.run()?;
+            let passed = outcome.verdict == Judgement::Passed;
+            outcomes.push(outcome);
+            if !passed {
+                break;
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn place<'p>(&'p self, workspace: &'p Path, scratch: &'p Path) -> Place<'p> {
+        let memory = self
+            .admitted
+            .admission
+            .grant
+            .get("memory_bytes")
+            .and_then(Value::as_u64);
+        Place {
+            workspace,
+            store: self.store,
+            trust: self.run.trust.path(),
+            scratch,
+            memory_bytes: memory.unwrap_or(MEMORY_BYTES),
+            environment: self.run.environment,
+        }
+    }
+}
+
+/// The Git directory that a worktree shares, whose object store and branches its run could write.
+pub(crate) fn common_directory(workspace: &Path) -> Result<Option<PathBuf>, Error> {
+    Ok(match git_link::view(workspace)? {
+        Some(GitView::Linked { common, .. }) => Some(common),
+        Some(GitView::Checkout { git_dir }) => Some(git_dir),
+        None => None,
+    })
+}
+
+/// Why the verdict is not `passed`, in one line.
+fn told(evidence: &CheckEvidence, verdict: Verdict) -> Option<String> {
+    if verdict == Verdict::Passed {
+        return None;
+    }
+    let not_passed = evidence.checks.iter().find(|check| check.verdict != Judgement::Passed);
+    Some(match (evidence.workspace, not_passed) {
+        (Sameness::Changed, _) => "the workspace changed while it was checked".to_owned(),
+        (Sameness::Unobservable, _) => "the workspace could not be observed whole after the checks".to_owned(),
+        (Sameness::Unchanged, Some(check)) => format!("`{}`: {}", check.id, check.reason),
+        (Sameness::Unchanged, None) => "the plan's time was over before its last check".to_owned(),
+    })
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;
