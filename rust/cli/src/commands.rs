@@ -1,5 +1,6 @@
 //! One file per command; here only who takes what.
 
+mod capability;
 mod demo;
 mod doctor;
 mod exec;
@@ -29,6 +30,7 @@ pub(crate) fn coder(command: CoderCommand) -> Result<u8, Failure> {
     match command {
         CoderCommand::Task(command) => task::task(command),
         CoderCommand::Key(command) => key::key(&command),
+        CoderCommand::Capability(command) => capability::capability(&command),
         CoderCommand::Completions { shell } => completions(Program::Coder, shell),
     }
 }

@@ -2,6 +2,7 @@
 //! is recorded and nothing runs before the last comparison held. Everything that only looks comes before the first thing
 //! that leaves a trace in the store, so that a refusal leaves none; the task is compared again once it is owned.
 
+use crate::checks::{self, Outside};
 use crate::configuration::{Access, Configuration};
 use crate::confine::{Confine, Confined, Environment};
 use crate::context::Context;
@@ -63,11 +64,8 @@ impl Asked<'_> {
         };
         let configuration = configuration.as_ref().clone();
         supported(&configuration)?;
-        if self.grant.requirements.is_some() {
-            return Err(Error::NotSupported {
-                field: "requirements",
-                reason: "this version admits only grants without requirements: null",
-            });
+        if let Some(requirements) = &self.grant.requirements {
+            requirements.admissible()?;
         }
         let task = self.store.show(&self.grant.task_id)?;
         self.compare_task(&task, &configuration)?;
@@ -117,7 +115,7 @@ impl Asked<'_> {
             ));
         }
 
-        let context = Context::capture(&task, &workspace)?;
+        let context = Context::capture(&task, &workspace, self.suites(&repository)?)?;
         let controller = controller(self.controller, configuration.expected_controller_digest)?;
         let client = generation::build_client(&configuration.primary, self.environment, self.clock)?;
 
@@ -160,6 +158,20 @@ impl Asked<'_> {
             controller,
         };
         Ok((admitted, client))
+    }
+
+    /// The suites of the requirements as they are now, out of reach of the run.
+    fn suites(&self, repository: &Repository) -> Result<Vec<Value>, Error> {
+        let Some(requirements) = &self.grant.requirements else {
+            return Ok(Vec::new());
+        };
+        let outside = Outside {
+            workspace: &repository.top,
+            store: self.store.path(),
+            git: Some(&repository.common_directory),
+        };
+        let suites = checks::frozen_suites(requirements, outside, self.clock.as_ref())?;
+        Ok(suites.iter().map(|suite| json!(suite)).collect())
     }
 
     fn compare_task(&self, task: &Task, configuration: &Configuration) -> Result<(), Error> {

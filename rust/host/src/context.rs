@@ -53,14 +53,14 @@ impl Context {
     /// # Errors
     /// [`Error::Instructions`] for an instruction file that is not a plain UTF-8 file of at most 64 KiB,
     /// [`Error::Workspace`] when the workspace cannot be opened.
-    pub fn capture(task: &Task, workspace: &Path) -> Result<Self, Error> {
+    pub fn capture(task: &Task, workspace: &Path, suites: Vec<Value>) -> Result<Self, Error> {
         let instructions: Vec<Instruction> = read(&Confined::open(workspace)?)?.into_iter().collect();
         let content = json!({
             "schema": SCHEMA,
             "task_revision": task.revision,
             "prompt": task.prompt(),
             "instructions": instructions,
-            "suites": [],
+            "suites": suites,
             "lineage": null,
             "knowledge": [],
         });
@@ -69,7 +69,7 @@ impl Context {
             task_revision: task.revision,
             prompt: task.prompt().to_owned(),
             instructions,
-            suites: Vec::new(),
+            suites,
             lineage: None,
             knowledge: Vec::new(),
             digest: json::digest(&content),

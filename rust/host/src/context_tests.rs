@@ -6,7 +6,7 @@ const PROMPT: &str = "Fix it.";
 
 fn capture(world: &World) -> Result<Context, Error> {
     let task = world.submit(&world.store(), "task-1", PROMPT);
-    Context::capture(&task, &world.path("repo"))
+    Context::capture(&task, &world.path("repo"), Vec::new())
 }
 
 #[test]

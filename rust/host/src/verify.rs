@@ -3,6 +3,7 @@
 //! manifest and every kept file. Names the first mismatch. It trusts no digest it can compute, and runs nothing.
 
 mod admitted;
+mod checks;
 mod effects;
 mod kept;
 mod recorded;
@@ -134,6 +135,9 @@ pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     for (index, run) in runs.enumerate() {
         findings.at(Some(index + 1));
         verify_run(store.path(), &task, index + 1, run, &mut findings);
+        if let Some(report) = &run.report {
+            checks::verify(store.path(), report, &mut findings);
+        }
     }
     let result = task.run.as_ref().is_some_and(|run| run.result.is_some());
     let state = state(store, &task)?;

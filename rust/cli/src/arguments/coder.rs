@@ -1,5 +1,6 @@
 //! `coder`: the durable tasks of one store.
 
+use super::CapabilityCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -21,6 +22,9 @@ pub enum CoderCommand {
     /// The keys that attestations are signed with
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Which suites may judge a candidate, on your word
+    #[command(subcommand)]
+    Capability(CapabilityCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -58,6 +62,8 @@ pub enum TaskCommand {
     Export(ExportArguments),
     /// Re-derive everything offline and name the first mismatch
     Verify(VerifyArguments),
+    /// Run the independent checks that the task's grant pinned, once
+    Check(CheckArguments),
 }
 
 /// Where the store is and how to print.
@@ -91,6 +97,17 @@ pub struct TaskName {
     /// The store
     #[command(flatten)]
     pub store: StoreArguments,
+}
+
+/// `coder task check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// The task and store
+    #[command(flatten)]
+    pub name: TaskName,
+    /// End with status 1 unless the verdict is `passed`
+    #[arg(long)]
+    pub require_passed: bool,
 }
 
 /// `coder task view`.

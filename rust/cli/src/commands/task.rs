@@ -1,6 +1,7 @@
 //! `coder task`: submit, cancel, list, show, view, artifact, export, verify. Answers are JSON, and for a person on a
 //! terminal a short table; refusals are JSON on standard error with status 1.
 
+mod check;
 mod export;
 mod verify;
 
@@ -27,6 +28,7 @@ pub(crate) fn task(command: TaskCommand) -> Result<u8, Failure> {
         TaskCommand::Artifact(arguments) => artifact(&arguments),
         TaskCommand::Export(arguments) => export::export(&arguments),
         TaskCommand::Verify(arguments) => verify::verify(&arguments),
+        TaskCommand::Check(arguments) => check::check(&arguments),
     }
 }
 

@@ -6,6 +6,7 @@ mod attestation;
 mod call;
 mod cancel;
 mod controller;
+mod checks;
 mod demo;
 mod escape;
 mod exec;
