@@ -283,7 +283,3 @@ fn told(evidence: &CheckEvidence, verdict: Verdict) -> Option<String> {
         (Sameness::Unchanged, None) => "the plan's time was over before its last check".to_owned(),
     })
 }
-
-#[cfg(test)]
-#[path = "run_tests.rs"]
-mod tests;

@@ -195,4 +195,4 @@ impl Found {
 
 #[cfg(test)]
 #[path = "suite_tests.rs"]
-mod tests;
+pub(super) mod tests;
