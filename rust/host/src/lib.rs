@@ -46,6 +46,7 @@ mod world;
 
 pub use attestation::{
     PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, export_in_toto, verify_attestation, verify_document,
+};
 pub use checks::{
     Approval, Approved, CheckRun, Manifest, Needs, Outside, Pinned, ProtectedSuite, TrustStore, frozen_suites,
     run_checks,
