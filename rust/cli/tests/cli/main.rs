@@ -5,8 +5,8 @@
 mod attestation;
 mod call;
 mod cancel;
-mod controller;
 mod checks;
+mod controller;
 mod demo;
 mod escape;
 mod exec;
