@@ -43,6 +43,7 @@
       "agent"
       "digest"
       "journal"
+      "signing"
     ];
     installPhase = "touch $out";
   };
