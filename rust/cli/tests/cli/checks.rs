@@ -203,6 +203,43 @@ fn a_candidate_that_does_what_was_asked_passes_and_the_verdict_can_be_derived_ag
     );
 }
 
+/// A statement is of what was known: one from before the checks does not vouch for their verdict.
+#[test]
+fn an_attestation_names_the_verdict_and_what_was_required() {
+    let world = World::new();
+    let laid = world.suite("notes", SUITE, json!({}));
+    run(&world, &[&laid], DONE);
+    world.approve(&laid);
+    let (before, after) = (world.text("work/before.json"), world.text("work/after.json"));
+    world
+        .task(&["export", "task-1", "--in-toto", "--output", &before])
+        .run()
+        .printed();
+    let task = world.check();
+    world
+        .task(&["export", "task-1", "--in-toto", "--output", &after])
+        .run()
+        .printed();
+    let stated: Value = serde_json::from_str(&world.read("work/after.json")).unwrap();
+    let told = report(&task);
+    let expected = json!({
+        "verdict": "passed",
+        "requirements_digest": told["requirements_digest"],
+        "report_digest": Digest::of(canonical::canonical(told).as_bytes()),
+    });
+    assert_eq!(stated["predicate"]["checks"], expected);
+    assert_eq!(
+        world.task(&["verify", "--attestation", &after]).json()["verdict"],
+        "verified"
+    );
+    let verification = world.task(&["verify", "--attestation", &before]).run().json(1);
+    let first = verification["first_mismatch"].as_str().unwrap();
+    assert!(
+        first.starts_with("predicate of turn 1 does not hold: `/checks` is null, and the store says {"),
+        "{first}"
+    );
+}
+
 #[test]
 fn a_candidate_that_does_not_do_it_fails_and_the_status_can_say_so() {
     let world = World::new();
