@@ -3,10 +3,13 @@
 
 mod common;
 
-use coder_boundary::{Access, Boundary, Enforced, Layer, Mode, Network, Policy, Reach, Scratch, Workspace, probe};
+use coder_boundary::{
+    Access, Boundary, Enforced, ExactFile, Layer, Mode, Network, Policy, Reach, Scratch, Workspace, probe,
+};
 use common::{World, again_as_an_ordinary_user, python, shell};
 use rstest::rstest;
 use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 #[test]
 fn as_an_ordinary_user() {
@@ -201,6 +204,32 @@ fn granted_paths_lie_where_they_lie_outside() {
     assert_eq!(shell(&boundary, &script).printed(), "secretsecret\n");
     assert_eq!(fs::read_to_string(&single).unwrap(), "new\n");
     assert!(deep.join("x").exists());
+}
+
+/// A judge is digested before it runs; what took its place since must not run as if it had been.
+#[test]
+fn an_exact_read_is_the_file_it_was_or_nothing_starts() {
+    let world = World::new();
+    let judge = world.base.path().join("judge");
+    fs::write(&judge, "#!/bin/sh\necho judged\n").unwrap();
+    fs::set_permissions(&judge, fs::Permissions::from_mode(0o755)).unwrap();
+    let status = fs::metadata(&judge).unwrap();
+    let boundary = world.prepare(Policy {
+        exact_reads: vec![ExactFile {
+            path: judge.clone(),
+            device: status.dev(),
+            inode: status.ino(),
+        }],
+        ..world.policy()
+    });
+    let command = boundary.command(&judge);
+    assert_eq!(command.capture(100).unwrap().stdout.head, b"judged\n");
+    let script = format!("! echo x >>{0}; ! rm {0}; ! chmod 777 {0}", judge.display());
+    shell(&boundary, &script).printed();
+    let other = world.base.path().join("other");
+    fs::copy(&judge, &other).unwrap();
+    fs::rename(&other, &judge).unwrap();
+    assert!(command.capture(100).is_err(), "another file ran");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A candidate judged by suites that were pinned before it existed: approval, `coder task check`, and what keeps a verdict from
 //! being given, forged or bent.
 
-use crate::world::{Prepared, Seen, Started, World, reply};
+use crate::world::{Prepared, Seen, Started, User, World, reply, with_tools};
 use coder_digest::{Digest, SystemClock, TaskId, json as canonical};
 use coder_journal::{Checks, Store};
 use rstest::rstest;
@@ -553,4 +553,190 @@ fn a_workspace_that_changed_since_the_run_is_not_judged() {
         )
     );
     assert_eq!(world.task(&["verify", "task-1"]).json()["verdict"], "verified");
+}
+
+/// The page that says how to do all this is itself done, word for word.
+#[rstest]
+fn the_worked_example_of_the_documentation_passes(#[values(User::Same, User::Ordinary)] user: User) {
+    let world = World::of(user);
+    world.directory("work/repo");
+    world.write("work/repo/notes.txt", "first\n");
+    world.git(
+        "work/repo",
+        &["init", "--quiet", "--initial-branch=main", "--template="],
+    );
+    world.git("work/repo", &["add", "--all"]);
+    world.git("work/repo", &["commit", "--quiet", "--message=first"]);
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/checks.md")).unwrap();
+    let blocks = page
+        .split("```sh\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap());
+    let script = format!("set -eu\n{}", blocks.collect::<Vec<_>>().join("\n"));
+    let script = with_tools(&script);
+    let seen = world
+        .microcoder(&["exec", "--access", "full", "--", "sh", "-c", &script])
+        .run();
+    assert_eq!(seen.status, 0, "{}", seen.stderr);
+    let answers: Vec<Value> = serde_json::Deserializer::from_str(&seen.stdout)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    let [approved, receipt, ran, checked, verified] = answers.as_slice() else {
+        panic!("{answers:?}")
+    };
+    assert_eq!(
+        [
+            &approved["approval"]["slug"],
+            &receipt["status"],
+            &ran["checks"],
+            &checked["checks"],
+            &verified["verdict"]
+        ],
+        [
+            &json!("judge-notes"),
+            &json!("queued"),
+            &json!("not_run"),
+            &json!("passed"),
+            &json!("verified")
+        ]
+    );
+}
+
+/// Each is refused before anything is made or recorded.
+#[rstest]
+#[case::in_the_workspace("tree/judge.sh")]
+#[case::in_the_git_directory("repo/.git/judge.sh")]
+fn a_suite_that_the_run_could_write_is_not_admitted(#[case] place: &str) {
+    let world = World::new();
+    let tree = world.worktree();
+    let mut laid = world.suite("notes", SUITE, json!({}));
+    let program = world.path(place);
+    fs::rename(world.path("judges/notes.sh"), &program).unwrap();
+    let manifest = world
+        .read("judges/notes.json")
+        .replace(&world.text("judges/notes.sh"), program.to_str().unwrap());
+    world.write("judges/notes.json", &manifest);
+    laid.check["manifest_digest"] = json!(Digest::of(manifest.as_bytes()).hex());
+    let mut prepared = world.prepare(&tree, &[reply(&[DONE], true)]);
+    prepared.grant["requirements"] = requirements(&[&laid]);
+    let before = world.listing("tasks");
+    assert_eq!(prepared.call().run().refused(2).0, "protected_suite");
+    assert_eq!(world.listing("tasks"), before);
+}
+
+#[rstest]
+#[case::legacy(|r: &mut Value| { r["schema"] = json!("openagents.coder.task-requirements.v1"); for name in ["task_sources", "check_lineage"] { r[name] = json!([]); } }, "requirements.schema")]
+#[case::no_restriction(|r: &mut Value| r["plan"]["allow_network"] = json!(false), "requirements.plan.allow_network")]
+#[case::no_lineage(|r: &mut Value| r["check_lineage"] = json!([]), "requirements.check_lineage")]
+fn requirements_that_cannot_be_held_start_nothing(#[case] change: fn(&mut Value), #[case] place: &str) {
+    let world = World::new();
+    let tree = world.worktree();
+    let laid = world.suite("notes", SUITE, json!({}));
+    let mut prepared = world.prepare(&tree, &[reply(&[DONE], true)]);
+    prepared.grant["requirements"] = requirements(&[&laid]);
+    change(&mut prepared.grant["requirements"]);
+    let (code, message) = prepared.call().run().refused(2);
+    assert_eq!(code, "grant_field");
+    assert!(message.contains(&format!("`{place}`")), "{message}");
+    assert_eq!(world.task(&["show", "task-1"]).json()["status"], "queued");
+}
+
+#[test]
+fn a_task_without_requirements_or_result_is_not_checked() {
+    let world = World::new();
+    let prepared = world.prepare(&world.worktree(), &[reply(&[DONE], true)]);
+    let (code, message) = world.task(&["check", "task-1"]).run().refused(1);
+    assert_eq!(code, "invalid_transition", "{message}");
+    prepared.call().json();
+    let (code, message) = world.task(&["check", "task-1"]).run().refused(1);
+    assert_eq!(code, "invalid_transition");
+    assert!(message.contains("the grant pins no requirements"), "{message}");
+    let absent = world
+        .coder(&["task", "check", "task-2", "--store", &world.text("tasks")])
+        .run();
+    assert_eq!(absent.refused(1).0, "not_found");
+}
+
+/// A run that did not finish its work leaves nothing to judge, and that is no failure of the work.
+#[test]
+fn the_candidate_of_a_run_that_failed_is_not_judged() {
+    let world = World::new();
+    let laid = world.suite("notes", SUITE, json!({}));
+    world.approve(&laid);
+    let tree = world.worktree();
+    let mut prepared = world.prepare(&tree, &[reply(&["exit 3"], true)]);
+    prepared.grant["requirements"] = requirements(&[&laid]);
+    assert_eq!(prepared.call().json()["execution"], "failed");
+    let (verdict, reason, _) = said(&world.check());
+    assert_eq!(
+        (verdict.as_str(), reason.as_str()),
+        (
+            "unavailable",
+            "the run did not finish its work: it ended with `loop_incomplete`"
+        )
+    );
+}
+
+/// What a manifest asks for is given, and recorded as what it is: less protection.
+#[rstest]
+#[case::nothing(json!({}), "boundary", "loopback")]
+#[case::network(json!({ "network": true }), "boundary", "host")]
+#[case::toolchains(json!({ "toolchains": true }), "toolchains", "loopback")]
+#[case::both(json!({ "toolchains": true, "network": true }), "toolchains", "host")]
+fn what_a_suite_needs_is_given_and_recorded(#[case] needs: Value, #[case] access: &str, #[case] network: &str) {
+    let world = World::new();
+    let laid = world.suite("notes", SUITE, needs);
+    run(&world, &[&laid], DONE);
+    world.approve(&laid);
+    let task = world.check();
+    let enforced = &report(&task)["evidence"]["checks"][0]["enforced"];
+    assert_eq!(
+        (&task["checks"], &enforced["access"], &enforced["network"]),
+        (&json!("passed"), &json!(access), &json!(network))
+    );
+}
+
+/// Two suites share nothing: what one leaves in its home and `/tmp`, the next does not find.
+#[test]
+fn a_check_finds_nothing_of_the_one_before() {
+    let world = World::new();
+    let leaves = "[ -e ~/left ] || [ -e /tmp/left ] && exit 9; touch ~/left /tmp/left";
+    let first = world.suite("notes", &suite_that(leaves), json!({}));
+    let second = world.suite("again", &suite_that(leaves), json!({}));
+    run(&world, &[&first, &second], DONE);
+    world.approve(&first);
+    world.approve(&second);
+    assert_eq!(
+        said(&world.check()),
+        ("passed".into(), String::new(), vec!["passed".into(); 2])
+    );
+}
+
+/// Neither the record nor the printed bytes can be bent afterwards.
+#[rstest]
+#[case::printed(|world: &World, task: &Value| {
+    let digest = report(task)["evidence"]["checks"][0]["stdout_digest"].as_str().unwrap().to_owned();
+    let (first, rest) = digest.strip_prefix("sha256:").unwrap().split_at(2);
+    let path = format!("tasks/blobs/{first}/{rest}");
+    let forged = world.read(&path).replace("failed", "passed");
+    world.write(&path, forged);
+}, "check_report of turn 1 does not hold: what the suite of `notes` printed")]
+#[case::recorded(|world: &World, _: &Value| {
+    let database = rusqlite::Connection::open(world.path("tasks/journal.db")).unwrap();
+    database.execute_batch("DROP TRIGGER events_stay").unwrap();
+    let changed = database.execute("UPDATE events SET event = replace(event, '\"failed\"', '\"passed\"') WHERE event LIKE '%\"checked\"%'", []);
+    assert_eq!(changed.unwrap(), 1);
+}, "journal does not hold")]
+fn a_verdict_that_was_bent_is_found(#[case] bend: fn(&World, &Value), #[case] mismatch: &str) {
+    let world = World::new();
+    let laid = world.suite("notes", SUITE, json!({}));
+    run(&world, &[&laid], "true");
+    world.approve(&laid);
+    let task = world.check();
+    assert_eq!(task["checks"], "failed");
+    bend(&world, &task);
+    let verified = world.task(&["verify", "task-1"]).run().json(1);
+    let first = verified["first_mismatch"].as_str().unwrap();
+    assert!(first.starts_with(mismatch), "{first}");
 }
