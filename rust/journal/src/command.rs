@@ -4,6 +4,7 @@
 use crate::Error;
 use crate::intent::{Intent, present};
 use crate::limits;
+use crate::task::Rules;
 use coder_digest::{Identifier, TaskId, check_text, json};
 use serde::Deserialize;
 
@@ -93,6 +94,18 @@ impl Command {
     /// # Errors
     /// `invalid_command` or `unsupported_schema`, naming the field and never its text.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        Self::parse_under(Rules::CURRENT, bytes)
+    }
+
+    /// Reads a command as the rules say under which it was accepted: a grammar that becomes stricter must refuse new commands
+    /// and not old history.
+    pub(crate) fn parse_under(rules: Rules, bytes: &[u8]) -> Result<Self, Error> {
+        match rules {
+            Rules::Version1 => Self::parse_version_1(bytes),
+        }
+    }
+
+    fn parse_version_1(bytes: &[u8]) -> Result<Self, Error> {
         let limit = json::Limit(limits::COMMAND_BYTES);
         let value = json::parse(bytes, limit)?;
         // Looked at before the shape, so that a command of a newer program is told from a malformed one.

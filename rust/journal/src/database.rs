@@ -19,8 +19,8 @@ const ROLLBACK_NAME: &str = "journal.db-journal";
 const NEW_NAME: &str = ".journal.db.new";
 /// "MCJ1" as a number: tells our file from any other SQLite database.
 const APPLICATION: i64 = 0x4d43_4a31;
-/// The format version this program writes, and the newest it reads.
-const FORMAT: i64 = 1;
+/// The format version this program writes, and the only one it reads: format 1 had no ledger and was never released.
+const FORMAT: i64 = 2;
 const SCHEMA: &str = include_str!("schema.sql");
 
 const PAUSE: Duration = Duration::from_millis(2);
@@ -177,6 +177,11 @@ fn open_once(directory: &PrivateDirectory, access: Access) -> Result<Connection,
     match number("user_version")? {
         FORMAT => Ok(connection),
         found if found > FORMAT => Err(Error::NewerStore {
+            path,
+            found,
+            supported: FORMAT,
+        }),
+        found if found > 0 => Err(Error::OlderStore {
             path,
             found,
             supported: FORMAT,

@@ -4,6 +4,7 @@
 use crate::Error;
 use rustix::fs::{Access, AtFlags, CWD, OFlags};
 use rustix::io::Errno;
+use std::ffi::OsString;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -78,28 +79,52 @@ impl PrivateDirectory {
         self.open_file(name, options)
     }
 
+    /// The names of everything in the directory.
+    pub(crate) fn names(&self) -> Result<Vec<OsString>, Error> {
+        let fault = |source| Error::io("list", &self.path, source);
+        std::fs::read_dir(&self.path)
+            .map_err(fault)?
+            .map(|entry| entry.map(|entry| entry.file_name()).map_err(fault))
+            .collect()
+    }
+
     fn open_file(&self, name: &str, mut options: OpenOptions) -> Result<Option<File>, Error> {
         let path = self.join(name);
         // Non-blocking, so that a fifo put in the file's place cannot make us hang.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let opened = options.custom_flags(flags.bits().cast_signed()).open(&path);
-        let file = match opened {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-                return Err(unsafe_path(&path, "it is a symbolic link"));
+        options.custom_flags(flags.bits().cast_signed());
+        loop {
+            let file = match options.open(&path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                    return Err(unsafe_path(&path, "it is a symbolic link"));
+                }
+                Err(source) => return Err(Error::io("open", &path, source)),
+            };
+            let opened = file.metadata().map_err(|source| Error::io("inspect", &path, source))?;
+            if opened.nlink() == 0 {
+                // Removed since, as an unused lock may be: it is as if it had been looked for a moment later.
+                continue;
             }
-            Err(source) => return Err(Error::io("open", &path, source)),
-        };
-        let opened = file.metadata().map_err(|source| Error::io("inspect", &path, source))?;
-        check_file(&path, &opened)?;
-        let named = path
-            .symlink_metadata()
-            .map_err(|source| Error::io("inspect", &path, source))?;
-        if (named.dev(), named.ino()) != (opened.dev(), opened.ino()) {
-            return Err(unsafe_path(&path, "it was replaced while it was opened"));
+            check_file(&path, &opened)?;
+            return match self.is_named(&file, name)? {
+                true => Ok(Some(file)),
+                false if is_removed(&file) => continue,
+                false => Err(unsafe_path(&path, "it was replaced while it was opened")),
+            };
         }
-        Ok(Some(file))
+    }
+
+    /// Whether an open file still has this name.
+    pub(crate) fn is_named(&self, file: &File, name: &str) -> Result<bool, Error> {
+        let path = self.join(name);
+        let opened = file.metadata().map_err(|source| Error::io("inspect", &path, source))?;
+        match path.symlink_metadata() {
+            Ok(named) => Ok((named.dev(), named.ino()) == (opened.dev(), opened.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(Error::io("inspect", &path, source)),
+        }
     }
 
     /// Checks a file by its name alone; `false` where it is missing. For files that SQLite holds: closing a descriptor of
@@ -112,6 +137,10 @@ impl PrivateDirectory {
             Err(source) => Err(Error::io("inspect", &path, source)),
         }
     }
+}
+
+fn is_removed(file: &File) -> bool {
+    file.metadata().is_ok_and(|status| status.nlink() == 0)
 }
 
 fn unsafe_path(path: &Path, reason: &'static str) -> Error {

@@ -60,7 +60,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A newer program wrote the store.
-    #[error("{} has store format {found}; this program reads up to {supported}: use a newer program", path.display())]
+    #[error("{} was made by a newer version (store format {found}, and this version reads {supported}): use that version", path.display())]
     NewerStore {
         /// The database file.
         path: PathBuf,
@@ -69,8 +69,18 @@ pub enum Error {
         /// The newest format read here.
         supported: i64,
     },
+    /// A version before the first release wrote the store.
+    #[error("{} was made by an older version (store format {found}, and this version reads {supported}): read it with that version, and use another store for new tasks", path.display())]
+    OlderStore {
+        /// The database file.
+        path: PathBuf,
+        /// Its format version.
+        found: i64,
+        /// The format read here.
+        supported: i64,
+    },
     /// A record was accepted under transition rules this program does not have.
-    #[error("record {sequence} of task {task} follows rules version {found}: use a newer program")]
+    #[error("task {task} was last written by a newer version (record {sequence} follows rules version {found}): use that version")]
     NewerRules {
         /// The task.
         task: TaskId,
@@ -110,12 +120,14 @@ pub enum Error {
         rule: &'static str,
     },
     /// A bound is reached; nothing is ever pruned to make room.
-    #[error("the limit of {limit} {what} is reached")]
+    #[error("the limit of {limit} {what} is reached{remedy}")]
     LimitExceeded {
         /// What is counted.
         what: &'static str,
         /// How many are allowed.
         limit: u64,
+        /// What makes room, if anything does.
+        remedy: &'static str,
     },
     /// The store is damaged.
     #[error("the store is damaged at {}: {reason}", path.display())]
@@ -178,7 +190,10 @@ impl Error {
             Self::Io { .. } | Self::Database { .. } => "io",
             Self::DiskFull { .. } => "disk_full",
             Self::MalformedCommand(_) | Self::CommandText(_) | Self::CommandField { .. } => "invalid_command",
-            Self::CommandSchema { .. } | Self::NewerStore { .. } | Self::NewerRules { .. } => "unsupported_schema",
+            Self::CommandSchema { .. }
+            | Self::NewerStore { .. }
+            | Self::OlderStore { .. }
+            | Self::NewerRules { .. } => "unsupported_schema",
             Self::CommandConflict { .. } => "command_conflict",
             Self::RevisionMismatch { .. } => "revision_mismatch",
             Self::NotFound { .. } => "not_found",

@@ -6,6 +6,9 @@
 //! record is tied to the one before by its digest, never changed and never deleted; the [`Task`] that [`Store::show`]
 //! returns is what replaying the records gives, and [`Store::verify`] says whether it still is.
 //!
+//! All records of a store form one more chain, its ledger; a [`Head`] of it that was kept elsewhere shows later whether
+//! anything up to there was taken away.
+//!
 //! Many processes share a store. Looking takes no lock that keeps a writer out; writers take turns. The store validates no
 //! grant and starts no program: the host does, and hands over what it admitted.
 //!
@@ -32,6 +35,8 @@
 extern crate self as coder_journal;
 
 mod admission;
+mod archive;
+mod ask;
 mod command;
 mod database;
 mod directory;
@@ -42,6 +47,7 @@ mod evidence;
 #[path = "../tests/common/mod.rs"]
 mod fixtures;
 mod intent;
+mod ledger;
 mod limits;
 mod owner;
 mod record;
@@ -52,10 +58,12 @@ mod state;
 mod store;
 mod task;
 mod transition;
+mod unowned;
 mod verify;
 mod write;
 
 pub use admission::{Admission, BOUNDED_COMMAND, REPOSITORY};
+pub use ask::Ask;
 pub use command::{Action, COMMAND_SCHEMA, Command};
 pub use error::Error;
 pub use event::{
@@ -67,6 +75,7 @@ pub use evidence::{
     prepared_plan,
 };
 pub use intent::{Configuration, Intent, Workspace};
+pub use ledger::Head;
 pub use limits::TURNS;
 pub use owner::{Liveness, Owner};
 pub use record::{Content, Record};
@@ -75,4 +84,5 @@ pub use state::{Checks, Execution, Status};
 pub use store::{Store, Summary};
 pub use task::{CORRECTED, Correction, FollowUp, RECEIPT_SCHEMA, Receipt, Rules, Run, Task, apply_command};
 pub use transition::apply_event;
+pub use unowned::Unowned;
 pub use verify::Fault;

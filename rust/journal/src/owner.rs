@@ -23,6 +23,11 @@ pub(crate) fn lock_name(task: &TaskId) -> String {
     format!("owner-{task}.lock")
 }
 
+/// The task whose lock file has this name.
+pub(crate) fn locked_task(name: &str) -> Option<TaskId> {
+    TaskId::new(name.strip_prefix("owner-")?.strip_suffix(".lock")?).ok()
+}
+
 /// Whether a task has a live owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
@@ -56,15 +61,17 @@ impl Store {
     /// `not_found`, `store_busy` where the owner lives on, `corrupt_store` where the task's records are at fault or it was
     /// owned before and its lock file is missing, `unsafe_path`, `io`.
     pub fn own(&self, task: &TaskId, wait: Duration) -> Result<Owner, Error> {
-        if self.shared.writer.is_none() {
-            return Err(Error::ReadOnly {
-                path: self.path().to_owned(),
-            });
-        }
+        self.require_writer()?;
         let shown = self.show(task)?;
-        let (lock, path) = self.lock_file(&shown)?;
-        database::wait_for(&lock, &path, database::tries_in(wait.max(LEAST_WAIT)))?;
-        if let Some(fault) = self.verify(task)?.first() {
+        let lock = self.lock(&shown, database::tries_in(wait.max(LEAST_WAIT)))?;
+        let faults = self.verify_to_own(task)?;
+        for fault in &faults {
+            if let Fault::Rules { sequence, found } = *fault {
+                let task = task.clone();
+                return Err(Error::NewerRules { task, sequence, found });
+            }
+        }
+        if let Some(fault) = faults.first() {
             return Err(self.corrupt(format!("task {task}: {}", describe(fault))));
         }
         let watch = Watch {
@@ -98,6 +105,27 @@ impl Store {
             Err(TryLockError::WouldBlock) => Ok(Liveness::Owned),
             Err(TryLockError::Error(source)) => {
                 Err(Error::io("lock", &self.shared.directory.join(&lock_name(task)), source))
+            }
+        }
+    }
+
+    pub(crate) fn require_writer(&self) -> Result<(), Error> {
+        match self.shared.writer {
+            Some(_) => Ok(()),
+            None => Err(Error::ReadOnly {
+                path: self.path().to_owned(),
+            }),
+        }
+    }
+
+    /// Locks the task's file, by whatever name it has once it is locked: a file that was never used may be removed by whoever
+    /// holds it, and a lock on what has no name any more excludes nobody.
+    pub(crate) fn lock(&self, task: &Task, tries: i32) -> Result<File, Error> {
+        loop {
+            let (file, path) = self.lock_file(task)?;
+            database::wait_for(&file, &path, tries)?;
+            if self.shared.directory.is_named(&file, &lock_name(&task.task_id))? {
+                return Ok(file);
             }
         }
     }

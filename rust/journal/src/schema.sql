@@ -15,10 +15,15 @@ CREATE TABLE tasks (
     digest    BLOB NOT NULL CHECK (length(digest) = 32),
     events    INTEGER NOT NULL,
     bytes     INTEGER NOT NULL,
-    state     TEXT NOT NULL
+    state     TEXT NOT NULL,
+    -- When the task was put away; it then counts for no bound of the store and takes no step. No record says this: it is how
+    -- the store is used, and nothing that was asked of the task.
+    archived  INTEGER
 ) STRICT;
 
 CREATE INDEX tasks_reserved ON tasks (task_id) WHERE reserved = 1;
+-- Holds what the bounds count, so that counting reads no task's state.
+CREATE INDEX tasks_counted ON tasks (sequence, events) WHERE archived IS NULL;
 
 CREATE TABLE commands (
     command_id     TEXT PRIMARY KEY,
@@ -46,8 +51,21 @@ CREATE TABLE events (
     PRIMARY KEY (task_id, sequence)
 ) STRICT;
 
+-- Every record of every task in the order of acceptance, each entry tied to the one before: a record taken away together with
+-- what its task's row says of it is still named here, by its own entry and by the digest of every later one.
+CREATE TABLE ledger (
+    position INTEGER PRIMARY KEY CHECK (position > 0),
+    task_id  TEXT NOT NULL REFERENCES tasks (task_id),
+    sequence INTEGER NOT NULL CHECK (sequence > 0),
+    record   BLOB NOT NULL CHECK (length(record) = 32),
+    digest   BLOB NOT NULL CHECK (length(digest) = 32),
+    UNIQUE (task_id, sequence)
+) STRICT;
+
 CREATE TRIGGER commands_stay BEFORE UPDATE ON commands BEGIN SELECT RAISE(ABORT, 'a command is never changed'); END;
 CREATE TRIGGER commands_last BEFORE DELETE ON commands BEGIN SELECT RAISE(ABORT, 'a command is never deleted'); END;
 CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'an event is never changed'); END;
 CREATE TRIGGER events_last BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'an event is never deleted'); END;
 CREATE TRIGGER tasks_last BEFORE DELETE ON tasks BEGIN SELECT RAISE(ABORT, 'a task is never deleted'); END;
+CREATE TRIGGER ledger_stays BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'an entry is never changed'); END;
+CREATE TRIGGER ledger_last BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'an entry is never deleted'); END;

@@ -12,7 +12,7 @@ use crate::task::{Receipt, Rules, Task, apply_command, check_revision};
 use crate::transition::{apply_event, epoch_of};
 use crate::write::{self, Room};
 use crate::{Error, reservation, reserve};
-use coder_digest::{Clock, Digest, Identifier, TaskId, json};
+use coder_digest::{Clock, Digest, TaskId, Timestamp, json};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction};
 use serde::Serialize;
 use std::path::Path;
@@ -143,40 +143,7 @@ impl Store {
         })
     }
 
-    /// Asks the task to stop at whatever revision it is, so that the caller need not win a race against the owner's own
-    /// records. Recorded as an ordinary `cancel` command; the same id, task and reason again return its receipt.
-    ///
-    /// # Errors
-    /// As [`Store::command`].
-    pub fn cancel_now(&self, command_id: &Identifier, task: &TaskId, reason: &str) -> Result<Receipt, Error> {
-        self.write(Room::Reserve, |transaction| {
-            let earlier: Option<String> = self.query(transaction, "look for the command", |connection| {
-                connection
-                    .prepare_cached("SELECT request FROM commands WHERE command_id = ?1")?
-                    .query_row([command_id.as_str()], |row| row.get(0))
-                    .optional()
-            })?;
-            let revision = match &earlier {
-                Some(request) => serde_json::from_str::<serde_json::Value>(request)
-                    .ok()
-                    .and_then(|request| request.get("expected_revision")?.as_u64())
-                    .unwrap_or_default(),
-                None => self.required(transaction, task)?.task.revision,
-            };
-            let request = serde_json::json!({
-                "schema": crate::command::COMMAND_SCHEMA,
-                "command_id": command_id,
-                "task_id": task,
-                "expected_revision": revision,
-                "action": {"type": "cancel", "reason": reason},
-            });
-            let request = json::canonical(&request);
-            let command = Command::parse(request.as_bytes())?;
-            self.accept(transaction, &command, &request, Digest::of(request.as_bytes()))
-        })
-    }
-
-    fn accept(
+    pub(crate) fn accept(
         &self,
         transaction: &Transaction<'_>,
         command: &Command,
@@ -198,6 +165,10 @@ impl Store {
             });
         }
         let current = self.current(transaction, &command.task_id)?;
+        if let Some(current) = &current {
+            self.require_known_rules(transaction, current)?;
+            current.require_in_use()?;
+        }
         let next = apply_command(Rules::CURRENT, current.as_ref().map(|current| &current.task), command)?;
         write::command(self, transaction, current.as_ref(), &next, command, request, digest)
     }
@@ -221,6 +192,8 @@ impl Store {
         };
         self.write(room, |transaction| {
             let current = self.required(transaction, task)?;
+            self.require_known_rules(transaction, &current)?;
+            current.require_in_use()?;
             if let Some(expected) = expected_revision {
                 check_revision(&current.task, expected)?;
             }
@@ -242,18 +215,28 @@ impl Store {
         Ok(self.required(&self.reader(), task)?.task)
     }
 
-    /// All tasks, in the order they were submitted.
+    /// The tasks that are not archived, in the order they were submitted.
     ///
     /// # Errors
     /// `corrupt_store`, `io`.
     pub fn list(&self) -> Result<Vec<Summary>, Error> {
+        self.summaries(
+            "SELECT task_id, revision, title, turn, status, execution, checks FROM tasks WHERE archived IS NULL
+             ORDER BY rowid",
+        )
+    }
+
+    /// All tasks, archived ones too, in the order they were submitted.
+    ///
+    /// # Errors
+    /// As [`Store::list`].
+    pub fn list_all(&self) -> Result<Vec<Summary>, Error> {
+        self.summaries("SELECT task_id, revision, title, turn, status, execution, checks FROM tasks ORDER BY rowid")
+    }
+
+    fn summaries(&self, statement: &'static str) -> Result<Vec<Summary>, Error> {
         let rows: Vec<Option<Summary>> = self.query(&self.reader(), "list the tasks", |connection| {
-            connection
-                .prepare_cached(
-                    "SELECT task_id, revision, title, turn, status, execution, checks FROM tasks ORDER BY rowid",
-                )?
-                .query_map([], summary)?
-                .collect()
+            connection.prepare_cached(statement)?.query_map([], summary)?.collect()
         })?;
         rows.into_iter()
             .map(|row| row.ok_or_else(|| self.corrupt("a row of `tasks` cannot be read")))
@@ -283,7 +266,7 @@ impl Store {
     pub(crate) fn current(&self, connection: &Connection, task: &TaskId) -> Result<Option<Current>, Error> {
         let row = self.query(connection, "read the task", |connection| {
             connection
-                .prepare_cached("SELECT state, sequence, digest, events, bytes FROM tasks WHERE task_id = ?1")?
+                .prepare_cached("SELECT state, sequence, digest, events, bytes, archived FROM tasks WHERE task_id = ?1")?
                 .query_row([task.as_str()], |row| {
                     Ok((
                         row.get::<_, String>(0)?,
@@ -291,21 +274,52 @@ impl Store {
                         row.get(2)?,
                         row.get(3)?,
                         row.get(4)?,
+                        row.get::<_, Option<i64>>(5)?,
                     ))
                 })
                 .optional()
         })?;
-        let Some((state, sequence, digest, events, bytes)) = row else {
+        let Some((state, sequence, digest, events, bytes, archived)) = row else {
             return Ok(None);
         };
-        let task = serde_json::from_str(&state).map_err(|_| self.corrupt(format!("task {task} cannot be read")))?;
+        let Ok(kept) = serde_json::from_str(&state) else {
+            // A newer version may have kept something this one does not know.
+            self.require_known_rules_at(connection, task, sequence)?;
+            return Err(self.corrupt(format!("task {task} cannot be read")));
+        };
         Ok(Some(Current {
-            task,
+            task: kept,
             sequence,
             digest: Digest::from_bytes(digest),
             events,
             bytes,
+            archived: archived.map(Timestamp),
         }))
+    }
+
+    /// Refuses a task whose last record follows rules of a newer version: what this one would make of it next is unknown.
+    pub(crate) fn require_known_rules(&self, connection: &Connection, current: &Current) -> Result<(), Error> {
+        self.require_known_rules_at(connection, &current.task.task_id, current.sequence)
+    }
+
+    fn require_known_rules_at(&self, connection: &Connection, task: &TaskId, sequence: u64) -> Result<(), Error> {
+        let found: Option<u32> = self.query(connection, "read the rules version", |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT rules FROM events WHERE task_id = ?1 AND sequence = ?2
+                     UNION ALL SELECT rules FROM commands WHERE task_id = ?1 AND sequence = ?2",
+                )?
+                .query_row(rusqlite::params![task.as_str(), sequence], |row| row.get(0))
+                .optional()
+        })?;
+        match found {
+            Some(found) if Rules::from_number(found).is_none() => Err(Error::NewerRules {
+                task: task.clone(),
+                sequence,
+                found,
+            }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     pub(crate) fn required(&self, connection: &Connection, task: &TaskId) -> Result<Current, Error> {
@@ -353,6 +367,8 @@ pub(crate) struct Current {
     pub digest: Digest,
     pub events: u64,
     pub bytes: u64,
+    /// When it was put away.
+    pub archived: Option<Timestamp>,
 }
 
 fn summary(row: &Row<'_>) -> rusqlite::Result<Option<Summary>> {

@@ -316,6 +316,7 @@ fn follow_up(task: &mut Task, prompt: &str) -> Result<(), Error> {
         return Err(Error::LimitExceeded {
             what: "turns of one task",
             limit: limits::TURNS as u64,
+            remedy: ": submit a new task",
         });
     }
     task.follow_ups.push(FollowUp {

@@ -3,7 +3,7 @@
 
 use crate::Error;
 use crate::command::Command;
-use crate::database;
+use crate::{database, ledger};
 use crate::event::Event;
 use crate::record::{Body, Stored};
 use crate::store::{Current, Store};
@@ -62,6 +62,21 @@ pub enum Fault {
     State,
     /// The kept end of the chain is not its last record.
     End,
+    /// A record is not in the store's ledger as it is.
+    Unentered {
+        /// Which record.
+        sequence: u64,
+    },
+    /// The ledger has an entry for a record of the task that is gone.
+    Removed {
+        /// Which record.
+        sequence: u64,
+    },
+    /// The ledger's own chain does not hold, for whatever task that entry is.
+    Ledger {
+        /// The first entry that is missing or not tied to the one before.
+        position: u64,
+    },
     /// A task that was owned has no lock file.
     LockMissing,
     /// The tables of the database cannot be read, or are not those that this version makes.
@@ -72,7 +87,8 @@ pub enum Fault {
 }
 
 impl Store {
-    /// The faults of `task` and of the tables' definitions, none where all is as it must be. Reads one consistent state and blocks no writer.
+    /// The faults of `task`, of the ledger and of the tables' definitions, none where all is as it must be. Reads one
+    /// consistent state and blocks no writer. Takes time with all records of the store, for the ledger is read whole.
     ///
     /// # Errors
     /// `not_found`, `io`, `disk_full`.
@@ -80,8 +96,33 @@ impl Store {
         let reader = self.reader();
         let transaction = self.begin_to_read(&reader)?;
         let mut faults = self.verify_structure(&transaction)?;
+        // Where a table is missing, nothing more can be read, and there is nothing more to say.
+        if faults.is_empty() || self.has_all_tables(&transaction)? {
+            faults.extend(self.verify_task(&transaction, task)?);
+            faults.extend(ledger::check_chain(self, &transaction)?);
+        }
+        Ok(faults)
+    }
+
+    /// As [`Store::verify`] without the ledger's own chain: whoever is to own a task needs that its records are right, and not
+    /// to read those of all others.
+    pub(crate) fn verify_to_own(&self, task: &TaskId) -> Result<Vec<Fault>, Error> {
+        let reader = self.reader();
+        let transaction = self.begin_to_read(&reader)?;
+        let mut faults = self.verify_structure(&transaction)?;
         faults.extend(self.verify_task(&transaction, task)?);
         Ok(faults)
+    }
+
+    fn has_all_tables(&self, connection: &Connection) -> Result<bool, Error> {
+        self.query(connection, "look for the tables", |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT count(*) FROM sqlite_schema WHERE type = 'table'
+                     AND name IN ('tasks', 'commands', 'events', 'ledger')",
+                )?
+                .query_row([], |row| Ok(row.get::<_, i64>(0)? == 4))
+        })
     }
 
     fn begin_to_read<'a>(&self, reader: &'a Connection) -> Result<Transaction<'a>, Error> {
@@ -142,7 +183,8 @@ impl Store {
         }
         let structure = self.verify_structure(&self.reader())?;
         faults.extend(structure.into_iter().map(|fault| (None, fault)));
-        for summary in self.list()? {
+        faults.extend(ledger::check_chain(self, &self.reader())?.map(|fault| (None, fault)));
+        for summary in self.list_all()? {
             let task = summary.task_id;
             let reader = self.reader();
             let transaction = self.begin_to_read(&reader)?;
@@ -167,6 +209,7 @@ impl Store {
         {
             faults.push(Fault::End);
         }
+        faults.extend(ledger::compare(self, connection, task, &records)?);
         // After a record that could not be replayed, every later state differs; one fault for one cause.
         let replayed = !end.broken;
         if replayed && (end.task.as_ref() != Some(&kept.task) || !self.columns_match(connection, &kept)?) {
@@ -262,7 +305,7 @@ fn step(before: Option<&Task>, task: &TaskId, record: &Stored) -> Result<(Task, 
             request_digest,
             receipt,
         } => {
-            let command = Command::parse(request.as_bytes()).map_err(refused)?;
+            let command = Command::parse_under(rules, request.as_bytes()).map_err(refused)?;
             if command.task_id != *task || command.command_id.as_str() != command_id {
                 return Err(unreadable);
             }

@@ -40,9 +40,9 @@ fn an_untouched_task_has_no_fault() {
 #[rstest]
 #[case::removed(
     "DELETE FROM events WHERE task_id = 't' AND sequence = 3",
-    vec![Fault::Gap { expected: 3, found: 4 }, Fault::Chain { sequence: 4 }, Fault::End, Fault::State]
+    vec![Fault::Gap { expected: 3, found: 4 }, Fault::Chain { sequence: 4 }, Fault::End, Fault::Removed { sequence: 3 }, Fault::State]
 )]
-#[case::last_removed("DELETE FROM events WHERE task_id = 't' AND sequence = 4", vec![Fault::End, Fault::State])]
+#[case::last_removed("DELETE FROM events WHERE task_id = 't' AND sequence = 4", vec![Fault::End, Fault::Removed { sequence: 4 }, Fault::State])]
 #[case::first_removed(
     "DELETE FROM commands WHERE task_id = 't'",
     vec![
@@ -50,11 +50,12 @@ fn an_untouched_task_has_no_fault() {
         Fault::Chain { sequence: 2 },
         Fault::Unreadable { sequence: 2 },
         Fault::End,
+        Fault::Removed { sequence: 1 },
     ]
 )]
 #[case::renumbered(
     "UPDATE events SET sequence = 5 WHERE task_id = 't' AND sequence = 4",
-    vec![Fault::Gap { expected: 4, found: 5 }, Fault::Digest { sequence: 5 }, Fault::End]
+    vec![Fault::Gap { expected: 4, found: 5 }, Fault::Digest { sequence: 5 }, Fault::End, Fault::Unentered { sequence: 5 }, Fault::Removed { sequence: 4 }]
 )]
 #[case::edited(
     "UPDATE events SET event = replace(event, '\"exit_code\":0', '\"exit_code\":1') WHERE task_id = 't' AND sequence = 4",

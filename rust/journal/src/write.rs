@@ -1,7 +1,7 @@
 //! One durable step: an immediate transaction that appends a record to its task's chain and stores the task it makes.
 //! What may be recorded was decided before; here are only the bounds, the disk, and what a failed commit means.
 
-use crate::Error;
+use crate::{Error, ledger};
 use crate::command::{Action, Command};
 use crate::event::Event;
 use crate::record::{Body, Stored};
@@ -72,14 +72,30 @@ impl Store {
         })?;
         Ok(value)
     }
+}
 
-    fn count(&self, transaction: &Transaction<'_>, table: &'static str) -> Result<u64, Error> {
-        self.query(transaction, "count the records", |connection| {
-            connection
-                .prepare_cached(&format!("SELECT count(*) FROM {table}"))?
-                .query_row([], |row| row.get(0))
-        })
+/// Refuses where the store's tasks in use, with `tasks` and `commands` more, would be more than it may hold.
+pub(crate) fn bound_store(store: &Store, transaction: &Transaction<'_>, tasks: u64, commands: u64) -> Result<(), Error> {
+    let (tasks_now, commands_now): (u64, u64) = store.query(transaction, "count the records", |connection| {
+        connection
+            .prepare_cached("SELECT count(*), coalesce(sum(sequence - events), 0) FROM tasks WHERE archived IS NULL")?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+    })?;
+    let limits = store.shared.limits;
+    let counts = [
+        ("accepted commands", commands_now + commands, limits.commands),
+        ("tasks", tasks_now + tasks, limits.tasks),
+    ];
+    for (what, count, limit) in counts {
+        if count > limit {
+            return Err(Error::LimitExceeded {
+                what,
+                limit,
+                remedy: ": `coder task archive` puts finished tasks away, which then count no more",
+            });
+        }
     }
+    Ok(())
 }
 
 pub(crate) fn command(
@@ -91,15 +107,7 @@ pub(crate) fn command(
     request: &str,
     request_digest: Digest,
 ) -> Result<Receipt, Error> {
-    let limits = store.shared.limits;
-    bound(
-        "accepted commands",
-        store.count(transaction, "commands")? + 1,
-        limits.commands,
-    )?;
-    if current.is_none() {
-        bound("tasks", store.count(transaction, "tasks")? + 1, limits.tasks)?;
-    }
+    bound_store(store, transaction, u64::from(current.is_none()), 1)?;
     let sequence = current.map_or(1, |current| current.sequence + 1);
     let receipt = Receipt::after(next, &command.command_id, request_digest, sequence);
     let body = Body::Command {
@@ -168,11 +176,13 @@ fn append(
         digest: record.digest,
         events,
         bytes,
+        archived: None,
     };
     keep(store, transaction, current.is_some(), &end)?;
     store.query(transaction, "append the record", |connection| {
         record.insert(connection, &next.task_id)
-    })
+    })?;
+    ledger::enter(store, transaction, &next.task_id, &record)
 }
 
 fn keep(store: &Store, transaction: &Transaction<'_>, known: bool, end: &Current) -> Result<(), Error> {
@@ -210,7 +220,11 @@ fn bound(what: &'static str, count: u64, limit: u64) -> Result<(), Error> {
     if count <= limit {
         Ok(())
     } else {
-        Err(Error::LimitExceeded { what, limit })
+        Err(Error::LimitExceeded {
+            what,
+            limit,
+            remedy: "",
+        })
     }
 }
 
