@@ -353,10 +353,18 @@ class Check(CheckExtras):
     finding: Literal["holds", "absent", "fails"]
 
 
+class JournalHead(TypedDict):
+    """The end of a journal's ledger at some moment."""
+
+    position: int
+    digest: str
+
+
 class VerificationExtras(TypedDict, total=False):
     """Keys of `Verification` that may be absent."""
 
     first_mismatch: str
+    journal_head: JournalHead
 
 
 class Verification(VerificationExtras):

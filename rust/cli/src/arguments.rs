@@ -6,7 +6,8 @@ mod microcoder;
 
 pub use capability::{ApproveArguments, CapabilityCommand, RevokeArguments};
 pub use coder::{
-    ArtifactArguments, CheckArguments, Coder, CoderCommand, CommandFile, ExportArguments, ExportFormat, KeyCommand,
+    Addressed, ArchiveArguments, ArtifactArguments, CancelArguments, CheckArguments, Coder, CoderCommand, CommandFile,
+    ContinueArguments, CorrectArguments, ExportArguments, ExportFormat, GcArguments, KeyCommand, ListArguments, Prompt,
     StoreArguments, TaskCommand, TaskName, VerifyArguments, ViewArguments,
 };
 pub use microcoder::{

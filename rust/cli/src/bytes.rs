@@ -45,6 +45,29 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     total.map(Duration::from_millis).ok_or_else(wrong)
 }
 
+/// An age: a whole number with the suffix `s`, `m`, `h` or `d`, or 0.
+///
+/// # Errors
+/// A sentence for clap when `text` is not such an age.
+pub fn parse_age(text: &str) -> Result<Duration, String> {
+    let split = text
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let number: Option<u64> = digits.parse().ok();
+    let seconds = match (number, unit) {
+        (Some(0), "") => Some(0),
+        (Some(number), "s") => Some(number),
+        (Some(number), "m") => number.checked_mul(60),
+        (Some(number), "h") => number.checked_mul(3600),
+        (Some(number), "d") => number.checked_mul(86_400),
+        (Some(_) | None, _) => None,
+    };
+    seconds
+        .map(Duration::from_secs)
+        .ok_or_else(|| "an age is written like 0, 90s, 30m, 12h or 7d".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +111,20 @@ mod tests {
     #[case("é")]
     fn what_is_no_length_of_time(#[case] text: &str) {
         assert!(parse_duration(text).is_err());
+    }
+
+    #[rstest]
+    #[case("0", Some(0))]
+    #[case("0s", Some(0))]
+    #[case("90s", Some(90))]
+    #[case("12h", Some(43_200))]
+    #[case("7d", Some(604_800))]
+    #[case("7", None)]
+    #[case("d", None)]
+    #[case("", None)]
+    #[case("1w", None)]
+    #[case("999999999999999999d", None)]
+    fn ages(#[case] text: &str, #[case] seconds: Option<u64>) {
+        assert_eq!(parse_age(text).ok(), seconds.map(Duration::from_secs));
     }
 }

@@ -58,6 +58,22 @@ pub enum Error {
         /// Its status word.
         status: &'static str,
     },
+    /// A command file holds another kind of command than its sender believes.
+    #[error("the file holds a `{found}` command, not `{expected}`")]
+    ActionMismatch {
+        /// The kind it holds.
+        found: &'static str,
+        /// The kind that was asked for.
+        expected: &'static str,
+    },
+    /// A variable of the host's environment is not what it must be.
+    #[error("the variable {name} must be {rule}")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What it must be.
+        rule: &'static str,
+    },
     /// There is no store at this place.
     #[error("there is no task store at {}: submit a task first, or name another with --store", path.display())]
     NoStore {
@@ -277,6 +293,8 @@ impl Error {
             Self::UnsupportedSchema { .. } => "unsupported_schema",
             Self::Mismatch { .. } => "grant_mismatch",
             Self::NotQueued { .. } => "not_queued",
+            Self::Variable { .. } => "configuration",
+            Self::ActionMismatch { .. } => "action_mismatch",
             Self::NoStore { .. } => "no_store",
             Self::StoreOverlaps { .. } => "unsafe_path",
             Self::NotShell { .. } => "not_shell",

@@ -7,7 +7,7 @@ use crate::{Error, world};
 use coder_agent::{Ask, Cost, Ending, Outcome};
 use coder_boundary::Scratch;
 use coder_digest::{Clock, Digest};
-use coder_journal::{CostStatus, RunResult};
+use coder_journal::{CostStatus, Head, RunResult};
 use coder_trace::{Source, Step, Writer};
 use coder_workspace::{Extent, IgnoredPaths, Patch, RetainedArtifacts, Retention, Snapshot};
 use serde_json::{Value, json};
@@ -133,6 +133,8 @@ pub(crate) struct Finish {
     pub(crate) group_clear: bool,
     pub(crate) proof: Option<&'static str>,
     pub(crate) candidate: Candidate,
+    /// The end of the journal's ledger when the run ended.
+    pub(crate) journal_head: Option<Head>,
     pub(crate) elapsed: Duration,
 }
 
@@ -249,11 +251,14 @@ fn write_disposition(finish: &Finish, result: &RunResult, writer: &mut Writer) -
     } else {
         summary
     };
-    let step = Step::new(Source::System, finish.summary())
+    let mut step = Step::new(Source::System, finish.summary())
         .with_extension("adapter_summary", &summary)?
         .with_extension("candidate", &finish.candidate.disposition())?
         .with_extension("result", result)?
         .with_extension("host_fault", &finish.fault.as_ref().map(|fault| fault.reason.as_str()))?;
+    if let Some(head) = &finish.journal_head {
+        step = step.with_extension("journal_head", head)?;
+    }
     writer.append_final(&step).map(drop)
 }
 

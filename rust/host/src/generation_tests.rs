@@ -30,7 +30,7 @@ fn recorded(asked: &[Asked]) -> Effects {
     };
     let path = world.path("trace");
     let writer = Writer::create(&path, &session, clock()).unwrap();
-    let mut keeper = Keeper::new(Recorder::new(writer));
+    let mut keeper = Keeper::new(Recorder::new(writer, crate::patience::of(std::time::Duration::ZERO)));
     for (number, asked) in (1..).zip(asked) {
         let request = AttemptRequest {
             kind: AttemptKind::ScriptedRequest,

@@ -11,8 +11,10 @@
 //! one variable a grant names.
 
 mod admission;
+mod archive;
 mod attestation;
 mod checks;
+mod command;
 mod configuration;
 mod confine;
 mod container_profile;
@@ -22,6 +24,7 @@ mod doctor;
 mod error;
 mod exec;
 mod finish;
+mod gc;
 mod generation;
 mod git_link;
 mod grant;
@@ -29,11 +32,13 @@ mod judge;
 mod labels;
 mod launch;
 mod outcome;
+mod patience;
 mod progress;
 mod recorder;
 mod report_file;
 mod repository;
 mod requirements;
+mod retention_lock;
 mod route;
 mod shell;
 mod store_place;
@@ -44,6 +49,7 @@ mod verify;
 mod view;
 mod world;
 
+pub use archive::{Archived, archive};
 pub use attestation::{
     PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, export_in_toto, verify_attestation, verify_document,
 };
@@ -51,6 +57,7 @@ pub use checks::{
     Approval, Approved, CheckRun, Manifest, Needs, Outside, Pinned, ProtectedSuite, TrustStore, frozen_suites,
     run_checks,
 };
+pub use command::{CommandKind, ask, send_exact};
 pub use configuration::{Access, Api, Configuration, Effort, Generation, IN_PROCESS, Knowledge, Provider, Route};
 pub use confine::Environment;
 pub use container_profile::ContainerProfile;
@@ -59,6 +66,7 @@ pub use demo::{Checked, Demo, Demonstrated, PROMPT as DEMO_PROMPT};
 pub use doctor::{Diagnosis, Item, Standing, diagnose};
 pub use error::Error;
 pub use exec::{Commands, Executed, Execution, PreparedExecution, Report, Streams};
+pub use gc::{Cleared, Gc, Left, Leftover, Sweep, gc};
 pub use grant::{Grant, NewGrant, Work, WorkspaceAccess, write as write_grant};
 pub use launch::{Launch, Launched, Standing as WorktreeStanding, worktree_place};
 pub use progress::{Progress, Watcher};

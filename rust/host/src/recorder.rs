@@ -1,14 +1,15 @@
 //! The one writer of a run's trace, shared by everything that acts for the loop. An act begins only after its intent is
-//! on disk. The first record that cannot be retained is a fault: from then on no further effect is admitted, and the
-//! run's result says that its evidence is incomplete.
+//! on disk. On a full disk it waits for space. The first record that cannot be retained is a fault: from then on no further
+//! effect is admitted, and the run's result says that its evidence is incomplete.
 
+use crate::patience::Patience;
 use coder_agent::HostFault;
 use coder_trace::{EffectKind, Intent, Source, Step, Writer};
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Clones share one writer.
 #[derive(Clone)]
@@ -16,6 +17,7 @@ pub(crate) struct Recorder(Rc<RefCell<State>>);
 
 struct State {
     writer: Writer,
+    patience: Patience,
     fault: Option<Fault>,
     begun: Instant,
 }
@@ -39,9 +41,10 @@ pub(crate) struct Fault {
 }
 
 impl Recorder {
-    pub(crate) fn new(writer: Writer) -> Self {
+    pub(crate) fn new(writer: Writer, patience: Patience) -> Self {
         Self(Rc::new(RefCell::new(State {
             writer,
+            patience,
             fault: None,
             begun: Instant::now(),
         })))
@@ -66,12 +69,12 @@ impl Recorder {
         HostFault(fault.reason.clone())
     }
 
-    fn guarded<T>(&self, act: impl FnOnce(&mut Writer) -> Result<T, coder_trace::Error>) -> Result<T, HostFault> {
+    fn guarded<T>(&self, act: impl FnMut(&mut Writer) -> Result<T, coder_trace::Error>) -> Result<T, HostFault> {
         let mut state = self.0.borrow_mut();
         if let Some(fault) = &state.fault {
             return Err(HostFault(fault.reason.clone()));
         }
-        act(&mut state.writer).map_err(|error| {
+        state.retain(act).map_err(|error| {
             let reason = format!("evidence could not be retained: {error}");
             state.fault = Some(Fault {
                 reason: reason.clone(),
@@ -100,16 +103,22 @@ impl Recorder {
 
     /// Retains the intent of an effect; the act may begin when this returns.
     pub(crate) fn intend(&self, message: &str, kind: EffectKind, arguments: Value) -> Result<Intent, HostFault> {
-        self.guarded(|writer| writer.intend(Step::new(Source::System, message), kind, arguments))
+        self.guarded(|writer| writer.intend(Step::new(Source::System, message), kind.clone(), arguments.clone()))
     }
 
     /// Retains what came of an effect.
     pub(crate) fn conclude(&self, step: Step, intent: Intent, result: &Value) -> Result<(), HostFault> {
-        self.guarded(|writer| {
-            writer
-                .conclude(step, intent, result)
+        let mut unspent = Some(intent);
+        self.guarded(|writer| match unspent.take() {
+            None => Ok(()),
+            Some(intent) => writer
+                .conclude(step.clone(), intent, result)
                 .map(drop)
-                .map_err(|unconcluded| unconcluded.error)
+                .map_err(|unconcluded| {
+                    // Comes back to be tried again with.
+                    unspent = Some(unconcluded.intent);
+                    unconcluded.error
+                }),
         })
     }
 
@@ -119,3 +128,30 @@ impl Recorder {
         Some((state.writer, state.fault))
     }
 }
+
+impl State {
+    /// Retains one record, waiting for space where the disk is full; says in the trace that it waited, once it goes on.
+    fn retain<T>(
+        &mut self,
+        mut act: impl FnMut(&mut Writer) -> Result<T, coder_trace::Error>,
+    ) -> Result<T, coder_trace::Error> {
+        let mut waited = Duration::ZERO;
+        loop {
+            match act(&mut self.writer) {
+                Err(error) if error.is_disk_full() && self.patience.wait(&mut waited) => {}
+                Ok(value) if waited > Duration::ZERO => {
+                    let note = Step::new(Source::System, "The disk was full; the run waited for space.")
+                        .with_extension("disk_wait", &serde_json::json!({ "seconds": waited.as_secs_f64() }))?;
+                    // What was to be kept is kept. If this is not, the next record meets the same disk.
+                    let _ = self.writer.append(&note);
+                    return Ok(value);
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "recorder_tests.rs"]
+mod tests;

@@ -7,14 +7,16 @@ use crate::confine::Environment;
 use crate::finish::{Candidate, Finish};
 use crate::generation::{Keeper, Recording};
 use crate::grant::Grant;
+use crate::patience::Patience;
 use crate::progress::{Progress, Watch, Watcher};
 use crate::recorder::Recorder;
+use crate::retention_lock::RetentionLock;
 use crate::store_place::open_existing;
 use crate::world::World;
 use crate::{Error, finish, judge};
 use coder_agent::{Event, HostFault, Limits, Observe, Outcome, Parts};
 use coder_digest::Clock;
-use coder_journal::{Owner, Task};
+use coder_journal::{Head, Owner, Task};
 use coder_models::Client;
 use coder_process::{Cancel, Reason};
 use coder_trace::{Session, SessionId, Source, Step, Writer};
@@ -59,6 +61,7 @@ pub fn run_repository<'a>(run: RepositoryRun<'a>, watcher: &'a mut Watcher<'a>) 
         controller: run.controller,
         clock: &run.clock,
     };
+    let patience = Patience::of(run.environment, run.cancel.clone())?;
     let (admitted, client) = asked.admit()?;
     let record = admitted.record()?;
     let event = coder_journal::Event::Admitted {
@@ -73,6 +76,7 @@ pub fn run_repository<'a>(run: RepositoryRun<'a>, watcher: &'a mut Watcher<'a>) 
         task,
         clock: run.clock,
         cancel: run.cancel,
+        patience,
         environment: run.environment,
         watch,
         begun: Instant::now(),
@@ -85,6 +89,7 @@ struct Turn<'a> {
     task: Task,
     clock: Arc<dyn Clock>,
     cancel: Cancel,
+    patience: Patience,
     environment: &'a Environment<'a>,
     watch: Watch<'a>,
     begun: Instant,
@@ -123,7 +128,7 @@ impl<'a> Turn<'a> {
             Ok(writer) => writer,
             Err(error) => return self.without_trace(&error),
         };
-        let recorder = Recorder::new(writer);
+        let recorder = Recorder::new(writer, self.patience.clone());
         let looped = match self.header(&recorder).and_then(|()| self.begin(&recorder)) {
             Ok(true) => self.watched(&recorder, client),
             Ok(false) | Err(_) => Looped::nothing(),
@@ -150,6 +155,10 @@ impl<'a> Turn<'a> {
         step.extensions.insert("admission".to_owned(), admission);
         step.extensions
             .insert("controller".to_owned(), admitted.controller.clone());
+        let head = self
+            .journal_head()
+            .map_err(|error| recorder.declare_fault(error.message()))?;
+        step.extensions.insert("journal_head".to_owned(), json!(head));
         if let Some(toolchains) = &admitted.confined.toolchains {
             step.extensions.insert("toolchains".to_owned(), json!(toolchains));
         }
@@ -160,6 +169,11 @@ impl<'a> Turn<'a> {
             "decision_unavailable",
             &json!({ "reason": reason.word() }),
         )
+    }
+
+    /// The end of the journal's ledger, which a trace keeps so that records taken away later show.
+    fn journal_head(&self) -> Result<Option<Head>, Error> {
+        Ok(self.admitted.owner.store().head()?)
     }
 
     /// The source is looked at again and must be as admitted; then the epoch's intent goes into the journal. False when a
@@ -269,6 +283,10 @@ impl<'a> Turn<'a> {
             ..
         } = self;
         let store = admitted.owner.store().path().to_owned();
+        // Until the result is recorded, nothing but this keeps what is kept now from being cleared away as unnamed.
+        let _keeping = RetentionLock::share(&store)
+            .map_err(|error| recorder.declare_fault(error.message()))
+            .ok();
         let candidate = Candidate::keep(&store, &admitted, &clock);
         if let Err(error) = admitted.cache.save(&crate::admission::cache_path(&store)) {
             // Only the next run's speed is lost; it is said in the trace and changes nothing.
@@ -280,6 +298,10 @@ impl<'a> Turn<'a> {
         }
         let stopped = cancel.reason();
         let requested = admitted.owner.cancellation_requested().unwrap_or(false);
+        let journal_head = admitted.owner.store().head().unwrap_or_else(|error| {
+            recorder.declare_fault(format!("the end of the journal cannot be read: {error}"));
+            None
+        });
         let Some((writer, fault)) = recorder.finish() else {
             return Err(Error::Absent {
                 task: task.task_id,
@@ -293,6 +315,7 @@ impl<'a> Turn<'a> {
             group_clear: looped.group_clear,
             proof: looped.proof,
             candidate,
+            journal_head,
             elapsed: begun.elapsed(),
         };
         watch.tell(&Progress::Ended {

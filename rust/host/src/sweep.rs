@@ -4,13 +4,14 @@
 use crate::Error;
 use coder_boundary::Scratch;
 use coder_digest::TaskId;
-use coder_journal::{Liveness, Store};
+use coder_journal::Store;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-const FOLDER: &str = "scratch";
+/// Where in the store the scratch of all runs is.
+pub(crate) const FOLDER: &str = "scratch";
 /// How often a folder that others remove is made again.
 const TRIES: u32 = 16;
 
@@ -58,10 +59,11 @@ pub(crate) fn scratch(store: &Store) {
     for parent in parents.filter_map(io::Result::ok) {
         let task = parent.file_name().to_str().and_then(|name| TaskId::new(name).ok());
         let Some(task) = task else { continue };
-        // The task being admitted is owned by this process, so its own parent is never swept here.
-        if !matches!(store.liveness(&task), Ok(Liveness::Free)) {
+        // Kept from being owned meanwhile: an owner that comes just now must not lose what it makes. The task being admitted
+        // is owned by this process, so its own parent is never swept here.
+        let (Ok(_), Ok(Some(_unowned))) = (store.show(&task), store.keep_unowned(&task)) else {
             continue;
-        }
+        };
         let Ok(directories) = std::fs::read_dir(parent.path()) else {
             continue;
         };

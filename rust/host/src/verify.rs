@@ -12,10 +12,10 @@ pub(crate) use effects::{Effects, read as read_effects};
 
 use crate::Error;
 use coder_digest::{Digest, TaskId};
-use coder_journal::{Liveness, Run, Status, Store, Task};
+use coder_journal::{Fault as JournalFault, Head, Liveness, Run, Status, Store, Task};
 use coder_trace::{EvidenceState, Expectation, Fault, FaultKind, Reader, Retention as Retained, examine};
-use serde::Serialize;
-use std::path::Path;
+use serde::{Deserialize as _, Serialize};
+use serde_json::Value;
 
 /// What all the comparisons say together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -113,6 +113,9 @@ pub struct Verification {
     /// The attestation, where one was verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attestation: Option<AttestationState>,
+    /// The end of the journal's ledger now: kept elsewhere, it shows later whether any record up to here was taken away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journal_head: Option<Head>,
     /// Every comparison, in the order made.
     pub checks: Vec<Check>,
 }
@@ -123,6 +126,13 @@ pub struct Verification {
 /// Only what keeps the store from being read at all; every finding about the task is in the verification.
 pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     let faults = store.verify(task)?;
+    for fault in &faults {
+        // Written by a newer version: nothing is known to be wrong with it.
+        if let JournalFault::Rules { sequence, found } = *fault {
+            let task = task.clone();
+            return Err(coder_journal::Error::NewerRules { task, sequence, found }.into());
+        }
+    }
     let mut findings = Findings::default();
     findings.compare("journal", faults.is_empty(), || {
         serde_json::to_string(&faults).unwrap_or_default()
@@ -134,7 +144,7 @@ pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     let runs = task.earlier.iter().chain(task.run.as_deref());
     for (index, run) in runs.enumerate() {
         findings.at(Some(index + 1));
-        verify_run(store.path(), &task, index + 1, run, &mut findings);
+        verify_run(store, &task, index + 1, run, &mut findings);
         if let Some(report) = &run.report {
             checks::verify(store.path(), report, &mut findings);
         }
@@ -153,6 +163,7 @@ pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     Ok(Verification {
         first_mismatch,
         attestation: None,
+        journal_head: store.head()?,
         task_id: task.task_id,
         verdict,
         state,
@@ -241,7 +252,7 @@ impl Findings {
     }
 }
 
-fn verify_run(store: &Path, task: &Task, turn: usize, run: &Run, findings: &mut Findings) {
+fn verify_run(store: &Store, task: &Task, turn: usize, run: &Run, findings: &mut Findings) {
     let admission = &run.admission;
     findings.compare(
         "grant_digest",
@@ -259,7 +270,7 @@ fn verify_run(store: &Path, task: &Task, turn: usize, run: &Run, findings: &mut 
     if result.is_some_and(|result| result.output_incomplete) {
         findings.absent("evidence", "the run says that it could not retain all of it");
     }
-    let path = store.join(&admission.trace_file);
+    let path = store.path().join(&admission.trace_file);
     let examined = examine(Some(&path), expectation);
     let reader = examined.reader.and_then(Result::ok);
     trace_state(
@@ -282,6 +293,7 @@ fn verify_run(store: &Path, task: &Task, turn: usize, run: &Run, findings: &mut 
         admitted::session(reader.index().opening(), task, turn, run),
     );
     findings.outcome("trace_admission", admitted::step(&effects.admission, task, run));
+    findings.outcome("journal_heads", heads_held(store, &effects.heads));
     findings.outcome(
         "effects",
         effects.paired(result.is_some_and(|result| !result.output_incomplete)),
@@ -291,13 +303,28 @@ fn verify_run(store: &Path, task: &Task, turn: usize, run: &Run, findings: &mut 
         findings.outcome("result", recorded::result(&effects, result));
     }
     match (&effects.candidate, result) {
-        (Some(candidate), Some(result)) => kept::verify(store, admission, result, candidate, findings),
+        (Some(candidate), Some(result)) => kept::verify(store.path(), admission, result, candidate, findings),
         (None, Some(result)) if result.candidate_snapshot.is_some() => {
             findings.outcome("candidate", Err("the trace does not name what was kept".into()));
         }
         (_, Some(_)) => findings.absent("candidate", "the run kept none"),
         (_, None) => findings.absent("candidate", "the run has no result yet"),
     }
+}
+
+/// What the trace kept of the journal's end must still be there: records taken away with everything in the journal that
+/// speaks of them show here.
+fn heads_held(store: &Store, heads: &[Value]) -> Result<(), String> {
+    for head in heads {
+        let noted = Head::deserialize(head).map_err(|_| "the trace keeps an end of the journal that cannot be read")?;
+        if !store.holds(&noted).map_err(|error| error.to_string())? {
+            return Err(format!(
+                "the journal no longer has the record at position {} that the trace names: records were taken away",
+                noted.position
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn trace_state(state: EvidenceState, reader: Option<&Reader>, ended: bool, sealed: bool, findings: &mut Findings) {

@@ -76,7 +76,10 @@ impl Store {
         })?;
         names
             .into_iter()
-            .map(|name| name.parse().map_err(|_| self.corrupt("the name of a task cannot be read")))
+            .map(|name| {
+                name.parse()
+                    .map_err(|_| self.corrupt("the name of a task cannot be read"))
+            })
             .collect()
     }
 

@@ -38,7 +38,10 @@ fn a_full_store_takes_new_tasks_once_old_ones_are_put_away() {
     assert_eq!(store.list_all().unwrap().len(), 3);
     // Commands count with their tasks: one is left, and then none.
     store.command(&fixtures::correct("x-1", &id("c"), 1)).unwrap();
-    assert_eq!(code(store.command(&fixtures::correct("x-2", &id("c"), 2))), "limit_exceeded");
+    assert_eq!(
+        code(store.command(&fixtures::correct("x-2", &id("c"), 2))),
+        "limit_exceeded"
+    );
     assert_eq!(code(store.restore(&id("a"))), "limit_exceeded");
     store.archive(&id("b")).unwrap();
     store.command(&fixtures::correct("x-2", &id("c"), 2)).unwrap();
@@ -63,7 +66,10 @@ fn what_is_put_away_is_shown_and_verified_as_before_and_takes_no_step() {
         "task t does not take this step: it is archived; `coder task restore` takes it out again"
     );
     let owner = world.store.own(&task, Duration::ZERO).unwrap();
-    assert_eq!(code(owner.record(&crate::Event::CheckIntent {}, None)), "invalid_transition");
+    assert_eq!(
+        code(owner.record(&crate::Event::CheckIntent {}, None)),
+        "invalid_transition"
+    );
     drop(owner);
     world.store.restore(&task).unwrap();
     world.store.restore(&task).unwrap();

@@ -109,7 +109,9 @@ fn no_ask_meets_another_revision() {
             let (store, task) = (world.again(), &task);
             scope.spawn(move || {
                 for number in 0..10 {
-                    store.ask(&named(&format!("c-{worker}-{number}")), task, &correct()).unwrap();
+                    store
+                        .ask(&named(&format!("c-{worker}-{number}")), task, &correct())
+                        .unwrap();
                 }
             });
         }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -124,11 +125,16 @@ pub(crate) fn structure(connection: &Connection) -> rusqlite::Result<Structure> 
         .collect()
 }
 
-/// What this version makes.
-pub(crate) fn expected_structure() -> rusqlite::Result<Structure> {
+/// What this version makes; made once, since each taking of a task compares with it.
+pub(crate) fn expected_structure() -> rusqlite::Result<&'static Structure> {
+    static MADE: OnceLock<Structure> = OnceLock::new();
+    if let Some(made) = MADE.get() {
+        return Ok(made);
+    }
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(SCHEMA)?;
-    structure(&connection)
+    let made = structure(&connection)?;
+    Ok(MADE.get_or_init(|| made))
 }
 
 fn build(path: &Path) -> Result<(), Error> {

@@ -80,7 +80,9 @@ pub enum Error {
         supported: i64,
     },
     /// A record was accepted under transition rules this program does not have.
-    #[error("task {task} was last written by a newer version (record {sequence} follows rules version {found}): use that version")]
+    #[error(
+        "task {task} was last written by a newer version (record {sequence} follows rules version {found}): use that version"
+    )]
     NewerRules {
         /// The task.
         task: TaskId,

@@ -39,11 +39,7 @@ impl Entry {
         };
         field(b"coder-journal.ledger.v1");
         field(&self.position.to_le_bytes());
-        field(
-            previous
-                .as_ref()
-                .map_or(&[], |digest| digest.as_bytes().as_slice()),
-        );
+        field(previous.as_ref().map_or(&[], |digest| digest.as_bytes().as_slice()));
         field(self.task.as_bytes());
         field(&self.sequence.to_le_bytes());
         field(self.record.as_bytes());
@@ -86,7 +82,9 @@ pub(crate) fn enter(store: &Store, transaction: &Transaction<'_>, task: &TaskId,
         };
         entry.digest = entry.chain_digest(before.map(|head| head.digest));
         connection
-            .prepare_cached("INSERT INTO ledger (position, task_id, sequence, record, digest) VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .prepare_cached(
+                "INSERT INTO ledger (position, task_id, sequence, record, digest) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
             .execute(params![
                 entry.position,
                 entry.task,
@@ -117,7 +115,9 @@ pub(crate) fn compare(
     for record in records {
         there.insert(record.sequence, record.digest);
     }
-    let altered = there.iter().filter(|(sequence, digest)| entered.get(sequence) != Some(digest));
+    let altered = there
+        .iter()
+        .filter(|(sequence, digest)| entered.get(sequence) != Some(digest));
     let unentered = altered.map(|(sequence, _)| Fault::Unentered { sequence: *sequence });
     let removed = entered.keys().filter(|sequence| !there.contains_key(sequence));
     let removed = removed.map(|sequence| Fault::Removed { sequence: *sequence });
@@ -127,8 +127,8 @@ pub(crate) fn compare(
 /// The first fault of the ledger's own chain.
 pub(crate) fn check_chain(store: &Store, connection: &Connection) -> Result<Option<Fault>, Error> {
     store.query(connection, "read the ledger", |connection| {
-        let mut statement =
-            connection.prepare_cached("SELECT position, task_id, sequence, record, digest FROM ledger ORDER BY position")?;
+        let mut statement = connection
+            .prepare_cached("SELECT position, task_id, sequence, record, digest FROM ledger ORDER BY position")?;
         let mut previous = None;
         let mut position = 0;
         for entry in statement.query_map([], Entry::read)? {

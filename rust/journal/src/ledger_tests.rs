@@ -25,7 +25,9 @@ fn tamper(world: &World, statements: &str) {
 /// Takes the last record of `t` away with everything its own row says of it, so that the task alone looks whole.
 fn take_the_last_away(world: &World) {
     let task = id("t");
-    let records = world.store.query(&world.store.reader(), "test", |connection| Stored::all(connection, &task));
+    let records = world.store.query(&world.store.reader(), "test", |connection| {
+        Stored::all(connection, &task)
+    });
     let mut records = records.unwrap();
     let removed = records.pop().unwrap();
     let before = records.last().unwrap();
@@ -68,7 +70,10 @@ fn the_head_moves_with_every_record_and_stays_findable() {
     assert!(!world.store.holds(&never).unwrap());
     // A refused step enters nothing, and neither does an exact retry.
     world.store.command(&fixtures::cancel("c", &id("u"), 1)).unwrap_err();
-    world.store.command(&fixtures::submit("submit-t", "t", "/trees/t")).unwrap();
+    world
+        .store
+        .command(&fixtures::submit("submit-t", "t", "/trees/t"))
+        .unwrap();
     assert_eq!(world.store.head().unwrap(), Some(last));
 }
 

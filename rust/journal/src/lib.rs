@@ -57,6 +57,7 @@ mod settle;
 mod state;
 mod store;
 mod task;
+mod texts;
 mod transition;
 mod unowned;
 mod verify;

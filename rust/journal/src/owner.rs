@@ -42,7 +42,8 @@ pub enum Liveness {
 pub struct Owner {
     store: Store,
     task: TaskId,
-    watch: Mutex<Watch>,
+    /// Opened at the first look: not every owner asks whether to stop.
+    watch: Mutex<Option<Watch>>,
     // Closed at exec, so no program this process starts inherits the ownership.
     _lock: File,
 }
@@ -74,15 +75,10 @@ impl Store {
         if let Some(fault) = faults.first() {
             return Err(self.corrupt(format!("task {task}: {}", describe(fault))));
         }
-        let watch = Watch {
-            connection: database::open(&self.shared.directory, Access::Read)?,
-            seen: None,
-            requested: false,
-        };
         Ok(Owner {
             store: self.clone(),
             task: task.clone(),
-            watch: Mutex::new(watch),
+            watch: Mutex::new(None),
             _lock: lock,
         })
     }
@@ -184,6 +180,14 @@ impl Owner {
     /// `corrupt_store`, `io`.
     pub fn cancellation_requested(&self) -> Result<bool, Error> {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let watch = match &mut *watch {
+            Some(watch) => watch,
+            none => none.insert(Watch {
+                connection: database::open(&self.store.shared.directory, Access::Read)?,
+                seen: None,
+                requested: false,
+            }),
+        };
         // Before the status, so that a commit between the two is seen the next time.
         let version: i64 = self.store.query(&watch.connection, "look for changes", |connection| {
             connection

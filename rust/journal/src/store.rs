@@ -266,7 +266,9 @@ impl Store {
     pub(crate) fn current(&self, connection: &Connection, task: &TaskId) -> Result<Option<Current>, Error> {
         let row = self.query(connection, "read the task", |connection| {
             connection
-                .prepare_cached("SELECT state, sequence, digest, events, bytes, archived FROM tasks WHERE task_id = ?1")?
+                .prepare_cached(
+                    "SELECT state, sequence, digest, events, bytes, archived FROM tasks WHERE task_id = ?1",
+                )?
                 .query_row([task.as_str()], |row| {
                     Ok((
                         row.get::<_, String>(0)?,

@@ -188,6 +188,33 @@ fn an_ending_has_room_after_the_task_reached_its_bytes() {
 }
 
 #[test]
+fn a_task_takes_64_turns() {
+    let world = World::new();
+    let task = world.finished("t");
+    let follow_up = |turn: usize| {
+        let revision = world.store.show(&task).unwrap().revision;
+        world
+            .store
+            .command(&fixtures::follow_up(&format!("f-{turn}"), &task, revision))
+    };
+    for turn in 2..=64 {
+        follow_up(turn).unwrap();
+        let owner = world.running(&task);
+        let shown = owner.record(&fixtures::ended(fixtures::result()), None).unwrap();
+        assert_eq!(shown.turn(), turn);
+    }
+    let refused = follow_up(65).unwrap_err();
+    assert_eq!(
+        (refused.code(), refused.to_string().as_str()),
+        (
+            "limit_exceeded",
+            "the limit of 64 turns of one task is reached: submit a new task"
+        )
+    );
+    assert_eq!(world.store.verify(&task).unwrap(), []);
+}
+
+#[test]
 fn the_bound_of_owner_events() {
     let (_world, store) = limited(Limits {
         bytes_per_task: 1 << 20,
@@ -338,7 +365,10 @@ fn unknown_files_are_ignored() {
 }
 
 #[rstest]
-#[case::newer(3, "was made by a newer version (store format 3, and this version reads 2): use that version")]
+#[case::newer(
+    3,
+    "was made by a newer version (store format 3, and this version reads 2): use that version"
+)]
 #[case::older(
     1,
     "was made by an older version (store format 1, and this version reads 2): read it with that version, and use another \
@@ -367,7 +397,8 @@ fn a_task_that_a_newer_version_wrote_is_not_a_damaged_one(#[case] statement: &st
     let world = World::new();
     let task = world.finished("t");
     let raw = rusqlite::Connection::open(world.path().join("journal.db")).unwrap();
-    raw.execute_batch(&format!("DROP TRIGGER events_stay; {statement}")).unwrap();
+    raw.execute_batch(&format!("DROP TRIGGER events_stay; {statement}"))
+        .unwrap();
     raw.execute_batch(
         "CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'an event is never changed'); END",
     )

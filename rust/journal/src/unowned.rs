@@ -15,6 +15,8 @@ pub struct Unowned {
     task: TaskId,
     // None where the store has no such task, which then nobody can come to own before it is submitted.
     lock: Option<File>,
+    /// Whether the lock file was made for this alone.
+    made: bool,
 }
 
 impl Store {
@@ -24,6 +26,7 @@ impl Store {
     /// `corrupt_store` where the lock file of a task with a run is missing, `read_only`, `unsafe_path`, `io`.
     pub fn keep_unowned(&self, task: &TaskId) -> Result<Option<Unowned>, Error> {
         self.require_writer()?;
+        let made = !self.shared.directory.check_name(&lock_name(task))?;
         let lock = match self.show(task) {
             Ok(shown) => match self.lock(&shown, 0) {
                 Ok(lock) => Some(lock),
@@ -36,6 +39,7 @@ impl Store {
         Ok(Some(Unowned {
             store: self.clone(),
             task: task.clone(),
+            made: made && lock.is_some(),
             lock,
         }))
     }
@@ -66,7 +70,7 @@ impl Unowned {
     ///
     /// # Errors
     /// `corrupt_store`, `io`.
-    pub fn remove_unused_lock(self) -> Result<bool, Error> {
+    pub fn remove_unused_lock(&self) -> Result<bool, Error> {
         // Again under the lock: the task may have been owned since the locks were listed.
         match self.store.show(&self.task) {
             Ok(shown) if shown.was_owned() => return Ok(false),
@@ -75,13 +79,26 @@ impl Unowned {
         }
         let directory = &self.store.shared.directory;
         let name = lock_name(&self.task);
-        if self.lock.is_none() && !directory.check_name(&name)? {
+        let is_there = match &self.lock {
+            Some(lock) => directory.is_named(lock, &name)?,
+            None => directory.check_name(&name)?,
+        };
+        if !is_there {
             return Ok(false);
         }
         let path = directory.join(&name);
         std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
         directory.sync()?;
         Ok(true)
+    }
+}
+
+impl Drop for Unowned {
+    fn drop(&mut self) {
+        if self.made {
+            // An unused lock that stays is only something more to clear away.
+            let _ = self.remove_unused_lock();
+        }
     }
 }
 

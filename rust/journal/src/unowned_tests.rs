@@ -10,9 +10,13 @@ fn an_owned_task_is_not_kept_from_its_owner() {
     assert!(world.again().keep_unowned(&task).unwrap().is_none());
     drop(owner);
     let unowned = world.store.keep_unowned(&task).unwrap().unwrap();
-    assert_eq!(world.again().own(&task, Duration::ZERO).unwrap_err().code(), "store_busy");
+    assert_eq!(
+        world.again().own(&task, Duration::ZERO).unwrap_err().code(),
+        "store_busy"
+    );
     // A lock that was used stays: without it the store would be a damaged one.
     assert!(!unowned.remove_unused_lock().unwrap());
+    drop(unowned);
     world.again().own(&task, Duration::ZERO).unwrap();
     assert_eq!(world.store.verify(&task).unwrap(), []);
 }
@@ -58,11 +62,26 @@ fn a_lock_removed_while_somebody_waits_for_it_is_made_anew() {
             move || other.own(&task, Duration::from_secs(60)).unwrap()
         });
         assert!(unowned.remove_unused_lock().unwrap());
+        drop(unowned);
         let owner = waiting.join().unwrap();
         let refused = world.again().own(&task, Duration::ZERO).unwrap_err();
         assert_eq!(refused.code(), "store_busy");
         drop(owner);
     }
+}
+
+#[test]
+fn keeping_a_task_unowned_leaves_no_lock_behind() {
+    let world = World::new();
+    let task = world.submit("t");
+    let unowned = world.store.keep_unowned(&task).unwrap().unwrap();
+    assert_eq!(
+        world.again().own(&task, Duration::ZERO).unwrap_err().code(),
+        "store_busy"
+    );
+    drop(unowned);
+    assert!(!world.path().join("owner-t.lock").exists());
+    world.store.own(&task, Duration::ZERO).unwrap();
 }
 
 #[test]

@@ -3,12 +3,12 @@
 
 use crate::Error;
 use crate::command::Command;
-use crate::{database, ledger};
 use crate::event::Event;
 use crate::record::{Body, Stored};
 use crate::store::{Current, Store};
 use crate::task::{Receipt, Rules, Task, apply_command};
 use crate::transition::apply_event;
+use crate::{database, ledger};
 use coder_digest::{Digest, TaskId};
 use rusqlite::{Connection, Transaction};
 use serde::Serialize;

@@ -8,8 +8,8 @@ fn restore_triggers(raw: &Connection) {
     let made = database::expected_structure().unwrap();
     let found = database::structure(raw).unwrap();
     for (key, definition) in made {
-        if key.0 == "trigger" && !found.contains_key(&key) {
-            raw.execute_batch(&definition.unwrap()).unwrap();
+        if key.0 == "trigger" && !found.contains_key(key) {
+            raw.execute_batch(definition.as_deref().unwrap()).unwrap();
         }
     }
 }

@@ -1,13 +1,13 @@
 //! One durable step: an immediate transaction that appends a record to its task's chain and stores the task it makes.
 //! What may be recorded was decided before; here are only the bounds, the disk, and what a failed commit means.
 
-use crate::{Error, ledger};
 use crate::command::{Action, Command};
 use crate::event::Event;
 use crate::record::{Body, Stored};
 use crate::reserve;
 use crate::store::{Current, Store};
 use crate::task::{Receipt, Rules, Task};
+use crate::{Error, ledger};
 use coder_digest::Digest;
 use rusqlite::{Transaction, TransactionBehavior, params};
 use std::sync::PoisonError;
@@ -75,7 +75,12 @@ impl Store {
 }
 
 /// Refuses where the store's tasks in use, with `tasks` and `commands` more, would be more than it may hold.
-pub(crate) fn bound_store(store: &Store, transaction: &Transaction<'_>, tasks: u64, commands: u64) -> Result<(), Error> {
+pub(crate) fn bound_store(
+    store: &Store,
+    transaction: &Transaction<'_>,
+    tasks: u64,
+    commands: u64,
+) -> Result<(), Error> {
     let (tasks_now, commands_now): (u64, u64) = store.query(transaction, "count the records", |connection| {
         connection
             .prepare_cached("SELECT count(*), coalesce(sum(sequence - events), 0) FROM tasks WHERE archived IS NULL")?

@@ -4,6 +4,7 @@
 use crate::Error;
 use crate::retain::{Retention, create_private, read_verified, sync_parent, temporary_name, write_fault, write_new};
 use coder_digest::Digest;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
@@ -47,6 +48,8 @@ impl<'a> Batch<'a> {
             self.directory(directory)?;
         }
         if read_verified(&path, &digest, bytes.len() as u64).is_ok() {
+            // Its age counts anew: whoever clears up by age must see that it is used again.
+            refresh(&path).map_err(|source| write_fault(&path, source))?;
             // Another batch may have named it a moment ago.
             self.directories.extend(path.parent().map(Path::to_owned));
             return Ok(digest);
@@ -105,6 +108,18 @@ impl Drop for Batch<'_> {
             let _ = std::fs::remove_file(temporary);
         }
     }
+}
+
+fn refresh(path: &Path) -> io::Result<()> {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let times = Timestamps {
+        last_access: now,
+        last_modification: now,
+    };
+    Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 /// Writes back everything of the file system that holds `path`.

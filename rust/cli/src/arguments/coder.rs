@@ -48,10 +48,14 @@ pub enum KeyCommand {
 pub enum TaskCommand {
     /// Accept a new task from an exact command file
     Submit(CommandFile),
-    /// Cancel a task by an exact command file
-    Cancel(CommandFile),
-    /// All tasks
-    List(StoreArguments),
+    /// Drop a queued task, or ask a running one to stop
+    Cancel(CancelArguments),
+    /// Replace a task's prompt; a run that is under way stops
+    Correct(CorrectArguments),
+    /// Queue another turn of a finished or cancelled task
+    Continue(ContinueArguments),
+    /// The tasks that are not archived
+    List(ListArguments),
     /// One task's state
     Show(TaskName),
     /// A page of one task's evidence
@@ -64,6 +68,12 @@ pub enum TaskCommand {
     Verify(VerifyArguments),
     /// Run the independent checks that the task's grant pinned, once
     Check(CheckArguments),
+    /// Put finished tasks away: they stay as they are and count for no limit of the store
+    Archive(ArchiveArguments),
+    /// Take an archived task out again
+    Restore(TaskName),
+    /// Remove what no task of the store names: leftovers of killed runs and writers
+    Gc(GcArguments),
 }
 
 /// Where the store is and how to print.
@@ -83,6 +93,109 @@ pub struct CommandFile {
     /// The command file (`-` is standard input)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+    /// The store
+    #[command(flatten)]
+    pub store: StoreArguments,
+}
+
+/// An exact command file, or the task that is meant.
+#[derive(Debug, Args)]
+pub struct Addressed {
+    /// The task, at whatever revision it is
+    #[arg(value_name = "TASK", required_unless_present = "file")]
+    pub task: Option<String>,
+    /// An exact command instead, at the revision it names (`-` is standard input)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["task", "command_id"])]
+    pub file: Option<PathBuf>,
+    /// The command's id, which makes it safe to repeat (default: a new one)
+    #[arg(long, value_name = "ID")]
+    pub command_id: Option<String>,
+    /// The store
+    #[command(flatten)]
+    pub store: StoreArguments,
+}
+
+/// A prompt.
+#[derive(Debug, Args)]
+pub struct Prompt {
+    /// The prompt
+    #[arg(long, value_name = "TEXT", required_unless_present_any = ["file", "prompt_file"], conflicts_with = "file")]
+    pub prompt: Option<String>,
+    /// Read the prompt from a file (`-` is standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "file"], value_hint = ValueHint::FilePath)]
+    pub prompt_file: Option<PathBuf>,
+}
+
+/// `coder task cancel`.
+#[derive(Debug, Args)]
+pub struct CancelArguments {
+    /// Which task
+    #[command(flatten)]
+    pub exact: Addressed,
+    /// Why
+    #[arg(long, value_name = "TEXT", required_unless_present = "file", conflicts_with = "file")]
+    pub reason: Option<String>,
+}
+
+/// `coder task correct`.
+#[derive(Debug, Args)]
+pub struct CorrectArguments {
+    /// Which task
+    #[command(flatten)]
+    pub exact: Addressed,
+    /// The new prompt
+    #[command(flatten)]
+    pub prompt: Prompt,
+    /// Why
+    #[arg(long, value_name = "TEXT", required_unless_present = "file", conflicts_with = "file")]
+    pub reason: Option<String>,
+}
+
+/// `coder task continue`.
+#[derive(Debug, Args)]
+pub struct ContinueArguments {
+    /// Which task
+    #[command(flatten)]
+    pub exact: Addressed,
+    /// The prompt of the turn
+    #[command(flatten)]
+    pub prompt: Prompt,
+}
+
+/// `coder task list`.
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// Also the archived ones
+    #[arg(long)]
+    pub all: bool,
+    /// The store
+    #[command(flatten)]
+    pub store: StoreArguments,
+}
+
+/// `coder task archive`.
+#[derive(Debug, Args)]
+pub struct ArchiveArguments {
+    /// The tasks
+    #[arg(value_name = "TASK", required_unless_present = "older_than")]
+    pub tasks: Vec<String>,
+    /// Every finished or cancelled task whose last step is at least so old, like 30d
+    #[arg(long, value_name = "AGE", value_parser = crate::bytes::parse_age)]
+    pub older_than: Option<std::time::Duration>,
+    /// The store
+    #[command(flatten)]
+    pub store: StoreArguments,
+}
+
+/// `coder task gc`.
+#[derive(Debug, Args)]
+pub struct GcArguments {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Leave what is younger than this, like 12h or 7d
+    #[arg(long, value_name = "AGE", default_value = "1d", value_parser = crate::bytes::parse_age)]
+    pub older_than: std::time::Duration,
     /// The store
     #[command(flatten)]
     pub store: StoreArguments,

@@ -1,16 +1,19 @@
-//! `coder task`: submit, cancel, list, show, view, artifact, export, verify. Answers are JSON, and for a person on a
-//! terminal a short table; refusals are JSON on standard error with status 1.
+//! `coder task`: which verb does what; list, show, view, artifact, export and verify are here, the others in files of their
+//! own. Answers are JSON, and for a person on a terminal a short table; refusals are JSON on standard error with status 1.
 
+mod archive;
 mod check;
+mod command;
 mod export;
+mod gc;
 mod verify;
 
-use crate::arguments::{ArtifactArguments, CommandFile, StoreArguments, TaskCommand, TaskName, ViewArguments};
+use crate::arguments::{ArtifactArguments, ListArguments, StoreArguments, TaskCommand, TaskName, ViewArguments};
 use crate::output::{self, Failure};
 use crate::surroundings;
 use coder_digest::{BytePath, TaskId};
 use coder_host::open_to_read;
-use coder_journal::{Command, Store, Summary};
+use coder_journal::{Store, Summary};
 use coder_trace::{Cursor, PageSize};
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,10 +21,12 @@ use std::os::unix::ffi::OsStrExt as _;
 const REFUSED: u8 = 1;
 const WRONG_USE: u8 = 64;
 
-pub(crate) fn task(command: TaskCommand) -> Result<u8, Failure> {
-    match command {
-        TaskCommand::Submit(arguments) => send(&arguments, "submit"),
-        TaskCommand::Cancel(arguments) => send(&arguments, "cancel"),
+pub(crate) fn task(verb: TaskCommand) -> Result<u8, Failure> {
+    match verb {
+        TaskCommand::Submit(arguments) => command::submit(&arguments),
+        TaskCommand::Cancel(arguments) => command::cancel(&arguments),
+        TaskCommand::Correct(arguments) => command::correct(&arguments),
+        TaskCommand::Continue(arguments) => command::follow_up(&arguments),
         TaskCommand::List(arguments) => list(&arguments),
         TaskCommand::Show(arguments) => show(&arguments),
         TaskCommand::View(arguments) => view(&arguments),
@@ -29,6 +34,9 @@ pub(crate) fn task(command: TaskCommand) -> Result<u8, Failure> {
         TaskCommand::Export(arguments) => export::export(&arguments),
         TaskCommand::Verify(arguments) => verify::verify(&arguments),
         TaskCommand::Check(arguments) => check::check(&arguments),
+        TaskCommand::Archive(arguments) => archive::archive(&arguments),
+        TaskCommand::Restore(arguments) => archive::restore(&arguments),
+        TaskCommand::Gc(arguments) => gc::gc(&arguments),
     }
 }
 
@@ -45,28 +53,14 @@ fn reading(arguments: &StoreArguments) -> Result<Store, Failure> {
     open_to_read(&path, surroundings::clock()).map_err(refused)
 }
 
-/// Sends an exact command, of the kind the subcommand says; told before the store is opened.
-fn send(arguments: &CommandFile, kind: &'static str) -> Result<u8, Failure> {
-    let bytes = super::repository::read(&arguments.file, "read_command", REFUSED)?;
-    let command = Command::parse(&bytes).map_err(refused)?;
-    if command.action.name() != kind {
-        let message = format!("the file holds a `{}` command, not `{kind}`", command.action.name());
-        return Err(Failure::new("action_mismatch", message, REFUSED));
-    }
-    let path = surroundings::store(arguments.store.store.as_deref(), REFUSED)?;
-    let clock = surroundings::clock();
-    // Only a submission may make a store.
-    let store = match kind {
-        "submit" => Store::open(&path, clock).map_err(refused)?,
-        _ => coder_host::open_existing(&path, clock).map_err(refused)?,
+fn list(arguments: &ListArguments) -> Result<u8, Failure> {
+    let store = reading(&arguments.store)?;
+    let tasks = match arguments.all {
+        true => store.list_all(),
+        false => store.list(),
     };
-    output::json(&store.command(&bytes).map_err(refused)?)?;
-    Ok(0)
-}
-
-fn list(arguments: &StoreArguments) -> Result<u8, Failure> {
-    let tasks = reading(arguments)?.list().map_err(refused)?;
-    if arguments.json || !output::person_reads() {
+    let tasks = tasks.map_err(refused)?;
+    if arguments.store.json || !output::person_reads() {
         output::json(&tasks)?;
     } else {
         output::data(table(&tasks).as_bytes())?;

@@ -46,7 +46,7 @@ fn report_23_a_run_meets_a_full_disk(#[values(2, 3, 5, 8)] mebibytes: u64) {
         .chain([reply(&[], true)])
         .collect();
     let prepared = world.prepare(&tree, &replies);
-    let task = prepared.call().json();
+    let task = prepared.call().variable("MICROCODER_DISK_WAIT_SECONDS", "0").json();
     let result = &task["run"]["result"];
     assert_eq!(
         (&task["status"], &task["execution"], &result["ending"]),

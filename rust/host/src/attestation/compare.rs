@@ -61,6 +61,7 @@ pub fn verify_attestation(
         verdict,
         state,
         first_mismatch,
+        journal_head: store.map(Store::head).transpose()?.flatten(),
         attestation: Some(AttestationState {
             turn: about.turn,
             compared_with: store.map_or(Compared::Nothing, |_| Compared::Store),

@@ -22,6 +22,8 @@ pub(crate) struct Effects {
     pub(super) outcome: Option<Outcome>,
     /// Whether the host says that it could not go on.
     pub(super) faulted: bool,
+    /// The ends of the journal's ledger that the trace kept.
+    pub(super) heads: Vec<Value>,
     pub(super) intents: Vec<EffectRecord>,
     pub(super) results: Vec<ResultRecord>,
 }
@@ -50,6 +52,7 @@ pub(crate) fn read(reader: &Reader) -> Result<Effects, String> {
                     .get("outcome")
                     .and_then(|value| Outcome::deserialize(value).ok());
             }
+            effects.heads.extend(extension("journal_head"));
             effects.intents.extend(EffectRecord::of(&recorded.step));
             effects.results.extend(ResultRecord::of(&recorded.step));
         }

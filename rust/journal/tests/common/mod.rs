@@ -14,7 +14,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 pub struct World {
-    home: TempDir,
+    pub home: TempDir,
     pub store: Store,
 }
 
