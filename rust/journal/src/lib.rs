@@ -46,6 +46,8 @@ mod evidence;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod fixtures;
+#[cfg(test)]
+mod history_tests;
 mod intent;
 mod ledger;
 mod limits;
