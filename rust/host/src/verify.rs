@@ -126,13 +126,8 @@ pub struct Verification {
 /// Only what keeps the store from being read at all; every finding about the task is in the verification.
 pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     let faults = store.verify(task)?;
-    for fault in &faults {
-        // Written by a newer version: nothing is known to be wrong with it.
-        if let JournalFault::Rules { sequence, found } = *fault {
-            let task = task.clone();
-            return Err(coder_journal::Error::NewerRules { task, sequence, found }.into());
-        }
-    }
+    // Written by a newer version: nothing is known to be wrong with it.
+    JournalFault::refuse_newer(task, &faults)?;
     let mut findings = Findings::default();
     findings.compare("journal", faults.is_empty(), || {
         serde_json::to_string(&faults).unwrap_or_default()

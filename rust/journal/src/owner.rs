@@ -66,12 +66,7 @@ impl Store {
         let shown = self.show(task)?;
         let lock = self.lock(&shown, database::tries_in(wait.max(LEAST_WAIT)))?;
         let faults = self.verify_to_own(task)?;
-        for fault in &faults {
-            if let Fault::Rules { sequence, found } = *fault {
-                let task = task.clone();
-                return Err(Error::NewerRules { task, sequence, found });
-            }
-        }
+        Fault::refuse_newer(task, &faults)?;
         if let Some(fault) = faults.first() {
             return Err(self.corrupt(format!("task {task}: {}", describe(fault))));
         }

@@ -389,19 +389,22 @@ fn the_store_of_another_version_is_refused(#[case] format: i64, #[case] words: &
 /// A newer version may write under rules, and keep of a task, what this one does not know (trap a): that is no damage, and
 /// nothing is written after it.
 #[rstest]
-#[case::rules("UPDATE events SET rules = 2 WHERE sequence = 4")]
-#[case::rules_and_state(
-    "UPDATE events SET rules = 2 WHERE sequence = 4; UPDATE tasks SET state = replace(state, '{', '{\"news\":1,')"
-)]
+#[case::rules("")]
+#[case::rules_and_state("UPDATE tasks SET state = replace(state, '{', '{\"news\":1,')")]
 fn a_task_that_a_newer_version_wrote_is_not_a_damaged_one(#[case] statement: &str) {
     let world = World::new();
     let task = world.finished("t");
     let raw = rusqlite::Connection::open(world.path().join("journal.db")).unwrap();
-    raw.execute_batch(&format!("DROP TRIGGER events_stay; {statement}"))
-        .unwrap();
-    raw.execute_batch(
-        "CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'an event is never changed'); END",
-    )
+    let mut last = Stored::all(&raw, &task).unwrap().pop().unwrap();
+    last.rules = 2;
+    let digest = last.chain_digest(&task).hex();
+    raw.execute_batch(&format!(
+        "DROP TRIGGER events_stay; DROP TRIGGER ledger_stays; {statement};
+         UPDATE events SET rules = 2, digest = x'{digest}' WHERE sequence = 4; UPDATE tasks SET digest = x'{digest}';
+         UPDATE ledger SET record = x'{digest}' WHERE position = 4;
+         CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'an event is never changed'); END;
+         CREATE TRIGGER ledger_stays BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'an entry is never changed'); END;",
+    ))
     .unwrap();
     let refusals = [
         world.store.own(&task, std::time::Duration::ZERO).map(drop),

@@ -86,6 +86,24 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// The error where nothing is wrong with a task but that a newer version wrote it. A record whose rules version was
+    /// changed afterwards does not have its digest, which is another fault.
+    ///
+    /// # Errors
+    /// `unsupported_schema`.
+    pub fn refuse_newer(task: &TaskId, faults: &[Self]) -> Result<(), Error> {
+        match faults {
+            [Self::Rules { sequence, found }] => Err(Error::NewerRules {
+                task: task.clone(),
+                sequence: *sequence,
+                found: *found,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Store {
     /// The faults of `task`, of the ledger and of the tables' definitions, none where all is as it must be. Reads one
     /// consistent state and blocks no writer. Takes time with all records of the store, for the ledger is read whole.

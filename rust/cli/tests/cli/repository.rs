@@ -221,6 +221,15 @@ fn the_export_is_a_document_that_strict_readers_take() {
     assert!(harbor.status.success(), "{}", String::from_utf8(harbor.stderr).unwrap());
 }
 
+/// The digest of the last entry of the ledger, from the tables.
+fn ledger_end(world: &World) -> String {
+    let journal = rusqlite::Connection::open(world.path("tasks/journal.db")).unwrap();
+    let digest: Vec<u8> = journal
+        .query_row("SELECT digest FROM ledger WHERE position = 4", [], |row| row.get(0))
+        .unwrap();
+    Digest::from_bytes(digest.try_into().unwrap()).to_string()
+}
+
 #[test]
 fn verify_names_everything_it_compared() {
     let world = World::new();
@@ -232,6 +241,7 @@ fn verify_names_everything_it_compared() {
         "trace",
         "trace_session",
         "trace_admission",
+        "journal_heads",
         "effects",
         "requests",
         "result",
@@ -248,6 +258,7 @@ fn verify_names_everything_it_compared() {
         "task_id": "task-1",
         "verdict": "verified",
         "state": "finished",
+        "journal_head": { "position": 4, "digest": ledger_end(&world) },
         "checks": names.iter().map(check).collect::<Vec<_>>(),
     });
     let before = world.listing("");

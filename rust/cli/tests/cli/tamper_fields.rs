@@ -192,7 +192,11 @@ fn each_column_of_each_table() {
     let whole = fs::read(&path).unwrap();
     let mut columns = 0;
     for (table, names, rows) in &tables {
-        for (name, row) in names.iter().flat_map(|name| rows.iter().map(move |row| (name, *row))) {
+        // Whether a task is archived is how the store is used, and no evidence of anything.
+        let names = names
+            .iter()
+            .filter(|name| (table.as_str(), name.as_str()) != ("tasks", "archived"));
+        for (name, row) in names.flat_map(|name| rows.iter().map(move |row| (name, *row))) {
             let journal = Connection::open(&path).unwrap();
             let done = change_column(&journal, table, name, row);
             drop(journal);
