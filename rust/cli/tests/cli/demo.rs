@@ -46,7 +46,7 @@ Changed:
          esac
 
 Check:     passed (independent, candidate read-only): passed
-Verify:    holds: 13 comparisons, from the journal's chain to every kept file
+Verify:    holds: 14 comparisons, from the journal's chain to every kept file
 Everything was in a temporary store that is gone now; keep one with --store DIR.
 ";
     let said = seen.printed();
