@@ -115,9 +115,19 @@ impl Work {
         }
         if runs_since.is_some_and(|since| super::touched(status) >= since.0) {
             self.leave(path, "a run that is under way may have kept it");
-        } else {
-            self.clear_file(kind, path, status.len());
+            return;
         }
+        let seen = super::touched(status);
+        self.clear(kind, path, status.len(), |path| {
+            // Whoever keeps the same bytes again says so by the file's time, perhaps since it was listed.
+            match path.symlink_metadata() {
+                Ok(status) if super::touched(&status) == seen => {
+                    std::fs::remove_file(path).map_err(|error| error.to_string())
+                }
+                Ok(_) => Err("it came to be used again".to_owned()),
+                Err(error) => Err(error.to_string()),
+            }
+        });
     }
 
     fn unfinished(&mut self, path: &Path, status: &Metadata) {
