@@ -2,9 +2,9 @@
 //! manifest against the snapshots, every kept file against the candidate, the patch against its digest.
 
 use super::Findings;
-use coder_digest::{Digest, json};
+use coder_digest::{BytePath, Digest, json};
 use coder_journal::{Admission, RunResult};
-use coder_workspace::{Kind, MAXIMUM_FILE_BYTES, Manifest, Retention, Snapshot, State, changes, manifest};
+use coder_workspace::{Change, Kind, MAXIMUM_FILE_BYTES, Manifest, Retention, Snapshot, State, changes, manifest};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
@@ -57,12 +57,20 @@ pub(super) fn verify(
             );
         }
     }
-    if let Some(digest) = candidate.pointer("/patch/digest").and_then(Value::as_str) {
-        let kept = digest
-            .parse::<Digest>()
-            .map_err(|error| error.to_string())
-            .and_then(|digest| retention.get(&digest, PATCH_BYTES).map_err(|error| error.to_string()));
-        findings.outcome("patch", kept.map(drop));
+    if let Some(told) = candidate.get("patch").filter(|patch| !patch.is_null()) {
+        findings.outcome("patch", patch(&retention, told));
+    }
+}
+
+/// The patch is there, as long as it is said to be.
+fn patch(retention: &Retention, told: &Value) -> Result<(), String> {
+    let digest = told.get("digest").and_then(Value::as_str).ok_or("it has no digest")?;
+    let digest = digest.parse::<Digest>().map_err(|error| error.to_string())?;
+    let kept = retention.get(&digest, PATCH_BYTES).map_err(|error| error.to_string())?;
+    if told.get("bytes").and_then(Value::as_u64) == Some(kept.len() as u64) {
+        Ok(())
+    } else {
+        Err("its length is not the one recorded".to_owned())
     }
 }
 
@@ -82,6 +90,33 @@ fn snapshot(retention: &Retention, document: Option<Digest>, expected: Option<Di
     }
 }
 
+/// Every listed change has its entries and no other has one, and `complete` is said only where nothing is left out.
+fn listed_whole(manifest: &Manifest) -> Result<(), String> {
+    let mut expected: Vec<&BytePath> = Vec::new();
+    for change in &manifest.changes {
+        match change {
+            Change::Created { path }
+            | Change::Removed { path }
+            | Change::Modified { path, .. }
+            | Change::Retyped { path } => expected.push(path),
+            Change::Renamed { from, to, .. } => expected.extend([from, to]),
+        }
+    }
+    let mut found: Vec<&BytePath> = manifest.entries.iter().map(|entry| &entry.path).collect();
+    expected.sort_unstable();
+    found.sort_unstable();
+    if expected != found {
+        return Err("the manifest's entries are not those of its changes".to_owned());
+    }
+    let lost = |state: State| matches!(state, State::Unavailable | State::UnavailableOrOverLimit);
+    let whole = manifest.omitted_changes == 0 && !manifest.entries.iter().any(|entry| lost(entry.state));
+    if manifest.complete == whole {
+        Ok(())
+    } else {
+        Err("the manifest's `complete` does not follow from its entries".to_owned())
+    }
+}
+
 fn artifacts(retention: &Retention, digest: &Digest, source: &Snapshot, after: &Snapshot) -> Result<(), String> {
     let manifest: Manifest = manifest(retention, digest).map_err(|error| error.to_string())?;
     if manifest.source_snapshot != source.digest() || manifest.candidate_snapshot != after.digest() {
@@ -92,6 +127,7 @@ fn artifacts(retention: &Retention, digest: &Digest, source: &Snapshot, after: &
     if found.len() as u64 != listed || !manifest.changes.iter().all(|change| found.contains(change)) {
         return Err("the manifest's changes are not those between the snapshots".to_owned());
     }
+    listed_whole(&manifest)?;
     let files: HashMap<_, _> = after.entries().iter().map(|entry| (&entry.path, &entry.kind)).collect();
     for entry in manifest.entries.iter().filter(|entry| entry.state == State::Retained) {
         let kept = entry
@@ -107,3 +143,7 @@ fn artifacts(retention: &Retention, digest: &Digest, source: &Snapshot, after: &
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "kept_tests.rs"]
+mod tests;
