@@ -102,6 +102,7 @@ impl Demo<'_> {
             repository: &repository,
             configuration: &configuration,
             memory_bytes: MEMORY_BYTES,
+            checks: &[],
             store: self.store,
             clock: Arc::clone(&self.clock),
             cancel: self.cancel.clone(),

@@ -205,6 +205,8 @@ pub struct NewGrant<'a> {
     pub workspace_access: WorkspaceAccess,
     /// The memory bound of a command's processes, in bytes.
     pub memory_bytes: u64,
+    /// What the candidate must meet, if it is pinned.
+    pub requirements: Option<&'a serde_json::Value>,
     /// The adapter configuration.
     pub configuration: &'a Configuration,
 }
@@ -230,7 +232,7 @@ pub fn write(new: &NewGrant<'_>) -> Result<Grant, Error> {
         wall_seconds: None,
         stream_bytes: 64 * 1024,
         memory_bytes: new.memory_bytes,
-        requirements: None,
+        requirements: new.requirements.cloned(),
         adapter_configuration: Some(new.configuration.to_text()?),
     };
     let text = serde_json::to_string_pretty(&written).map_err(|error| Error::GrantShape {

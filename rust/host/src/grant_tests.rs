@@ -236,6 +236,7 @@ fn a_written_grant_reads_back_to_what_was_written() {
         program: Path::new("/bin/sh"),
         workspace_access: WorkspaceAccess::Read,
         memory_bytes: 64 * 1024 * 1024,
+        requirements: None,
         configuration: &configuration,
     };
     let grant = write(&new).unwrap();

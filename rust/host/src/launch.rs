@@ -3,6 +3,7 @@
 //! the same command, grant and admission as an operator's exact files.
 
 use crate::admission::text;
+use crate::checks::{CheckRun, NamedSuites, run_checks};
 use crate::configuration::Configuration;
 use crate::confine::Environment;
 use crate::grant::{Grant, NewGrant, WorkspaceAccess};
@@ -34,6 +35,8 @@ pub struct Launch<'a> {
     pub configuration: &'a Configuration,
     /// The memory bound of each command's processes, in bytes.
     pub memory_bytes: u64,
+    /// Suites that judge the candidate once the run has finished: naming one here lets it run, for this run.
+    pub checks: &'a [PathBuf],
     /// The store; made if it is missing.
     pub store: &'a Path,
     /// The clock.
@@ -73,6 +76,8 @@ pub struct Launched {
     pub unseen: Uncommitted,
     /// What the model said to the user last.
     pub reply: Option<String>,
+    /// Why the suites that were named could not even be asked.
+    pub unchecked: Option<String>,
 }
 
 /// How a worktree stands after its run.
@@ -99,7 +104,8 @@ impl Launch<'_> {
             path: repository.top.clone(),
         })?;
         let task_id = task_id(self.clock.now(), self.entropy)?;
-        self.check(&task_id, &repository, &base)?;
+        let suites = NamedSuites::find(self.checks, self.store, &task_id, self.configuration.access)?;
+        self.check(&task_id, &repository, &base, suites.as_ref())?;
         keep_outside(self.store, &repository)?;
         let store = Store::open(self.store, Arc::clone(&self.clock))?;
         let worktrees = Worktrees::open(git.clone(), &store.path().join("worktrees"))?;
@@ -107,10 +113,11 @@ impl Launch<'_> {
         let directory = worktree_place(store.path()).join(task_id.as_str());
         make_parent(&directory)?;
         let worktree = worktrees.create(&repository, &directory, &branch, &base)?;
-        let started = self.submit_and_run(&store, &task_id, &worktree, watcher);
+        let started = self.submit_and_run(&store, &task_id, &worktree, suites.as_ref(), watcher);
         let task = match started {
             Ok(task) => task,
             Err(error) => {
+                suites.iter().for_each(NamedSuites::remove);
                 // Nothing ran there: after admission a run ends in a result and not in an error.
                 match store.show(&task_id) {
                     Ok(task) if task.run.is_some() => return Err(error),
@@ -121,8 +128,13 @@ impl Launch<'_> {
                 return Err(error);
             }
         };
+        let (task, unchecked) = match &suites {
+            Some(suites) => self.judged(&store, task, suites),
+            None => (task, None),
+        };
         let disposition = view::said(&store, &task);
         Ok(Launched {
+            unchecked,
             changes: view::candidate(&store, &task)
                 .map(|manifest| manifest.changes)
                 .unwrap_or_default(),
@@ -141,15 +153,47 @@ impl Launch<'_> {
 
     /// Everything that can be found wrong before anything is made: the command, the grant, the client. The workspace
     /// stands in for the worktree, and the intent's digest is not known yet; nothing here depends on either.
-    fn check(&self, task_id: &TaskId, repository: &Repository, base: &CommitId) -> Result<(), Error> {
+    fn check(
+        &self,
+        task_id: &TaskId,
+        repository: &Repository,
+        base: &CommitId,
+        suites: Option<&NamedSuites>,
+    ) -> Result<(), Error> {
         let command = self.submit_command(task_id, &repository.top, base)?;
         coder_journal::Command::parse(command.as_bytes())?;
-        self.grant(task_id, Digest::of(command.as_bytes()), 1)?;
+        self.grant(task_id, Digest::of(command.as_bytes()), 1, suites)?;
         generation::build_client(&self.configuration.primary, self.environment, &self.clock)?;
         Ok(())
     }
 
-    fn grant(&self, task_id: &TaskId, intent_digest: Digest, expected_revision: u64) -> Result<Grant, Error> {
+    /// The suites judge the candidate. What keeps them from it does not take the candidate away.
+    fn judged(&self, store: &Store, task: Task, suites: &NamedSuites) -> (Task, Option<String>) {
+        let trust = suites.trust();
+        let run = CheckRun {
+            task: &task.task_id,
+            store: store.path(),
+            clock: Arc::clone(&self.clock),
+            cancel: self.cancel.clone(),
+            environment: self.environment,
+            trust: &trust,
+        };
+        match run_checks(&run) {
+            Ok(judged) => {
+                suites.remove();
+                (judged, None)
+            }
+            Err(error) => (task, Some(error.message())),
+        }
+    }
+
+    fn grant(
+        &self,
+        task_id: &TaskId,
+        intent_digest: Digest,
+        expected_revision: u64,
+        suites: Option<&NamedSuites>,
+    ) -> Result<Grant, Error> {
         let shell = if Path::new("/bin/bash").exists() {
             "/bin/bash"
         } else {
@@ -163,6 +207,7 @@ impl Launch<'_> {
             program: Path::new(shell),
             workspace_access: WorkspaceAccess::Write,
             memory_bytes: self.memory_bytes,
+            requirements: suites.map(|suites| &suites.requirements),
             configuration: self.configuration,
         })
     }
@@ -172,8 +217,12 @@ impl Launch<'_> {
         store: &Store,
         task_id: &TaskId,
         worktree: &Worktree,
+        suites: Option<&NamedSuites>,
         watcher: &'w mut Watcher<'w>,
     ) -> Result<Task, Error> {
+        if let Some(suites) = suites {
+            suites.approve(self.clock.as_ref())?;
+        }
         let command = self.submit_command(task_id, &worktree.repository.top, &worktree.base)?;
         let receipt = store.command(command.as_bytes())?;
         let task = store.show(task_id)?;
@@ -181,7 +230,7 @@ impl Launch<'_> {
             task: task_id,
             worktree: &worktree.repository.top,
         });
-        let grant = self.grant(task_id, task.intent_digest, receipt.revision)?;
+        let grant = self.grant(task_id, task.intent_digest, receipt.revision, suites)?;
         keep_grant(store.path(), task_id, &grant)?;
         let run = RepositoryRun {
             grant: grant.text.as_bytes(),

@@ -128,6 +128,9 @@ pub struct RunArguments {
     /// The memory bound of each command's processes, such as 512M or 2G
     #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = crate::bytes::parse)]
     pub memory: u64,
+    /// A program of yours that judges the candidate, which it sees read-only (repeat for more); naming it lets it run
+    #[arg(long = "check", value_name = "SUITE", value_hint = ValueHint::FilePath)]
+    pub checks: Vec<PathBuf>,
     /// The task store
     #[arg(long, value_name = "DIR", env = "MICROCODER_STORE", value_hint = ValueHint::DirPath)]
     pub store: Option<PathBuf>,

@@ -8,7 +8,7 @@ use coder_digest::{Digest, ModelName};
 use coder_host::{
     Api, Configuration, Effort, Generation, KeptPatch, Launch, Launched, Progress, Route, WorktreeStanding,
 };
-use coder_journal::Execution;
+use coder_journal::{Checks, Execution};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -34,6 +34,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         .repo
         .as_ref()
         .map_or_else(|| here.clone(), |repository| here.join(repository));
+    let checks: Vec<_> = arguments.checks.iter().map(|suite| here.join(suite)).collect();
     let store = surroundings::store(arguments.store.as_deref(), REFUSED)?;
     let controller = surroundings::controller()?;
     let mut display = Display::new(if arguments.json { Show::Nothing } else { Show::Terminal });
@@ -43,6 +44,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         repository: &repository,
         configuration: &configuration,
         memory_bytes: arguments.memory,
+        checks: &checks,
         store: &store,
         clock: surroundings::clock(),
         cancel: surroundings::cancel_on_signals()?,
@@ -57,7 +59,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     } else {
         output::data(told(&launched, arguments.store.as_deref()).as_bytes())?;
     }
-    Ok(u8::from(launched.task.execution != Execution::Finished))
+    let accepted = arguments.checks.is_empty() || launched.task.checks == Checks::Passed;
+    Ok(u8::from(launched.task.execution != Execution::Finished || !accepted))
 }
 
 fn configuration(arguments: &RunArguments) -> Result<Configuration, Failure> {
@@ -173,6 +176,7 @@ pub(crate) fn came_of(launched: &Launched) -> String {
     {
         text.push_str(&format!("Why: {}\n", plain(summary)));
     }
+    text.push_str(&judged(launched));
     if launched.task.execution == Execution::Stopped {
         text.push_str("A stop was asked for while it ran.\n");
     }
@@ -202,6 +206,19 @@ pub(crate) fn came_of(launched: &Launched) -> String {
         text.push_str("Your uncommitted changes were not part of it: the run began from the last commit.\n");
     }
     text
+}
+
+/// What the named suites say; nothing where none were named.
+fn judged(launched: &Launched) -> String {
+    let report = launched.task.run.as_ref().and_then(|run| run.report.as_ref());
+    let reason = report
+        .and_then(|report| report.reason.as_ref())
+        .or(launched.unchecked.as_ref());
+    match (launched.task.checks, reason) {
+        (Checks::NotRun, None) => String::new(),
+        (checks, None) => format!("Checks: {}\n", checks.as_str()),
+        (checks, Some(reason)) => format!("Checks: {}: {}\n", checks.as_str(), plain(reason)),
+    }
 }
 
 /// The commands that go on from a run, for a person.
@@ -235,6 +252,7 @@ pub(crate) fn document(launched: &Launched, store: Option<&Path>) -> Value {
         "look": commands.diff,
         "take": commands.take,
         "drop": commands.drop,
+        "unchecked": launched.unchecked,
     })
 }
 

@@ -1,7 +1,7 @@
 //! A candidate judged by suites that were pinned before it existed: approval, `coder task check`, and what keeps a verdict from
 //! being given, forged or bent.
 
-use crate::world::{Prepared, Seen, Started, User, World, reply, with_tools};
+use crate::world::{Call, Prepared, Seen, Started, User, World, differences, reply, with_tools};
 use coder_digest::{Digest, SystemClock, TaskId, json as canonical};
 use coder_journal::{Checks, Store};
 use rstest::rstest;
@@ -739,4 +739,65 @@ fn a_verdict_that_was_bent_is_found(#[case] bend: fn(&World, &Value), #[case] mi
     let verified = world.task(&["verify", "task-1"]).run().json(1);
     let first = verified["first_mismatch"].as_str().unwrap();
     assert!(first.starts_with(mismatch), "{first}");
+}
+
+/// `microcoder run --check`: the suites lie where a person has them, even in the checkout, which the run does not touch.
+fn run_with(world: &World, script: &str) -> Call {
+    let suite = world.write("repo/inner/judge.sh", script);
+    fs::set_permissions(&suite, fs::Permissions::from_mode(0o755)).unwrap();
+    let turns = json!([{ "reply": reply(&[DONE], true) }]);
+    let conversation = json!({ "schema": "openagents.microcoder.script.v1", "turns": turns }).to_string();
+    world.write("script.json", conversation);
+    world
+        .microcoder(&[
+            "run",
+            "Put a second line into notes.txt.",
+            "--provider",
+            "scripted",
+            "--check",
+            "judge.sh",
+        ])
+        .arguments(&["--script", &world.text("script.json"), "--store", &world.text("tasks")])
+        .inside("repo/inner")
+}
+
+#[rstest]
+#[case::passed(SUITE, 0, "passed", "Checks: passed\n")]
+#[case::failed(&suite_that("exit 4"), 1, "failed", "Checks: failed: `1-judge.sh`: the suite did not exit with status 0: its status is 4\n")]
+#[case::unavailable(&suite_that("exit 0"), 1, "unavailable", "Checks: unavailable: `1-judge.sh`: the suite did not print exactly one verdict: ")]
+fn a_named_suite_judges_the_candidate_of_one_run(
+    #[case] script: &str,
+    #[case] status: i32,
+    #[case] checks: &str,
+    #[case] told: &str,
+) {
+    let world = World::new();
+    let seen = run_with(&world, script).run();
+    assert_eq!(seen.status, status, "{}", seen.stderr);
+    assert!(seen.stdout.contains(told), "{}", seen.stdout);
+    let document = run_with(&world, script).arguments(&["--json"]).run().json(status);
+    let task = &document["task"];
+    assert_eq!(
+        (&task["checks"], &document["unchecked"]),
+        (&json!(checks), &Value::Null)
+    );
+    let verified = world.task(&["verify", task["task_id"].as_str().unwrap()]).json();
+    assert_eq!(verified["verdict"], "verified");
+    // What was made to let it run is gone, and the person's own approvals are untouched.
+    assert!(!world.path("tasks-checks").exists());
+    assert!(!world.path("home/.openagents").exists());
+}
+
+#[test]
+fn a_named_suite_that_is_not_there_is_told_before_anything_is_made() {
+    let world = World::new();
+    let call = run_with(&world, SUITE).arguments(&["--check", "no-such-suite"]);
+    let before = world.listing("");
+    let (code, message) = call.run().refused(1);
+    assert_eq!(code, "io");
+    assert!(
+        message.contains("could not find the suite") && message.contains("no-such-suite"),
+        "{message}"
+    );
+    assert_eq!(differences(&before, &world.listing("")), Vec::<String>::new());
 }

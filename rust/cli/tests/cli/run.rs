@@ -77,6 +77,7 @@ fn from_any_directory_of_the_repository(#[values("repo", "repo/inner")] director
         "look": format!("coder task artifact {id} --patch --store {store}"),
         "take": format!("coder task artifact {id} --patch --store {store} | git -C {repository} apply --index"),
         "drop": format!("git -C {repository} worktree remove --force {worktree} && git -C {repository} branch -D {branch}"),
+        "unchecked": null,
     });
     assert_eq!(document, expected);
     assert_eq!(world.read("repo/notes.txt"), "first\n");

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// The largest program, and the largest single file it reads.
-const PROGRAM_BYTES: u64 = 128 * 1024 * 1024;
+pub(super) const PROGRAM_BYTES: u64 = 128 * 1024 * 1024;
 
 /// A suite as the context of a run records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
