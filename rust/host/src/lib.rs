@@ -77,5 +77,7 @@ pub use requirements::{
     SCHEMA as REQUIREMENTS_SCHEMA, without_run_number,
 };
 pub use store_place::{default_store, open_existing, open_to_read};
-pub use verify::{AttestationState, Check, Compared, Finding, SignatureState, Verdict, Verification, verify};
+pub use verify::{
+    AttestationState, Check, Compared, Finding, SignatureState, Verdict, Verification, verify, verify_since,
+};
 pub use view::{KeptPatch, View, artifact, candidate, export_atif, patch, view};

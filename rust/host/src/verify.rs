@@ -125,6 +125,18 @@ pub struct Verification {
 /// # Errors
 /// Only what keeps the store from being read at all; every finding about the task is in the verification.
 pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
+    verify_noting(store, task, None)
+}
+
+/// As [`verify`], and the journal must still hold what it held when `noted` was its end.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_since(store: &Store, task: &TaskId, noted: &Head) -> Result<Verification, Error> {
+    verify_noting(store, task, Some(noted))
+}
+
+fn verify_noting(store: &Store, task: &TaskId, noted: Option<&Head>) -> Result<Verification, Error> {
     let faults = store.verify(task)?;
     // Written by a newer version: nothing is known to be wrong with it.
     JournalFault::refuse_newer(task, &faults)?;
@@ -132,6 +144,14 @@ pub fn verify(store: &Store, task: &TaskId) -> Result<Verification, Error> {
     findings.compare("journal", faults.is_empty(), || {
         serde_json::to_string(&faults).unwrap_or_default()
     });
+    if let Some(noted) = noted {
+        findings.compare("noted_head", store.holds(noted)?, || {
+            format!(
+                "the journal no longer has the record at position {} that was noted",
+                noted.position
+            )
+        });
+    }
     let task = store.show(task)?;
     findings.compare("intent_digest", task.intent.digest() == task.intent_digest, || {
         "the intent is not the one digested".into()

@@ -10,6 +10,8 @@ use coder_digest::{Digest, Hasher, TaskId};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 /// The end of the ledger at some moment. Whoever keeps one can later ask whether everything up to it is still there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +22,30 @@ pub struct Head {
     /// What all of them amount to.
     pub digest: Digest,
 }
+
+impl fmt::Display for Head {
+    /// As in `7:sha256:…`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.position, self.digest)
+    }
+}
+
+impl FromStr for Head {
+    type Err = HeadError;
+
+    fn from_str(text: &str) -> Result<Self, HeadError> {
+        let (position, digest) = text.split_once(':').ok_or(HeadError)?;
+        Ok(Self {
+            position: position.parse().map_err(|_| HeadError)?,
+            digest: digest.parse().map_err(|_| HeadError)?,
+        })
+    }
+}
+
+/// The text is no head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the end of a ledger is written like 7:sha256:… with 64 hexadecimal digits")]
+pub struct HeadError;
 
 struct Entry {
     position: u64,

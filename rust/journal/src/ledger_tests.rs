@@ -77,6 +77,17 @@ fn the_head_moves_with_every_record_and_stays_findable() {
     assert_eq!(world.store.head().unwrap(), Some(last));
 }
 
+#[test]
+fn a_head_is_read_as_it_is_written() {
+    let world = World::new();
+    world.submit("t");
+    let head = world.store.head().unwrap().unwrap();
+    assert_eq!(head.to_string().parse(), Ok(head));
+    for wrong in ["", "1", "1:", "x:sha256:00", &head.digest.to_string()] {
+        assert_eq!(wrong.parse::<Head>(), Err(HeadError), "{wrong}");
+    }
+}
+
 /// The last event of a task could be removed together with what the task's row said of it, and nothing showed.
 #[test]
 fn the_last_record_removed_with_its_row_shows() {

@@ -78,7 +78,7 @@ pub use evidence::{
     prepared_plan,
 };
 pub use intent::{Configuration, Intent, Workspace};
-pub use ledger::Head;
+pub use ledger::{Head, HeadError};
 pub use limits::TURNS;
 pub use owner::{Liveness, Owner};
 pub use record::{Content, Record};

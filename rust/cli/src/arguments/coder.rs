@@ -312,6 +312,9 @@ pub struct VerifyArguments {
     /// Verify this exported ATIF document against the store
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub document: Option<PathBuf>,
+    /// The `journal_head` of an earlier verification, as in 7:sha256:…: nothing of what the store had then may be gone
+    #[arg(long, value_name = "HEAD", conflicts_with_all = ["attestation", "document"])]
+    pub head: Option<coder_journal::Head>,
     /// The store
     #[command(flatten)]
     pub store: StoreArguments,

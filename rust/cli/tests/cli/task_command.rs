@@ -258,3 +258,39 @@ fn only_a_submission_makes_a_store() {
         assert!(fs::symlink_metadata(world.path("tasks")).is_err());
     }
 }
+
+/// What no chain can show by itself, its own end taken away, shows by an end that was noted before.
+#[test]
+fn a_record_taken_away_with_all_that_speaks_of_it_shows_by_a_noted_head() {
+    let world = World::new();
+    world.prepare(&world.path("repo"), &[reply(&[], true)]);
+    let whole = world.listing("tasks");
+    let before: Vec<_> = ["journal.db", "journal.db-wal"]
+        .map(|name| fs::read(world.path("tasks").join(name)).ok())
+        .into();
+    world.task(&["cancel", "task-1", "--reason", "r"]).json();
+    let verify = |arguments: &[&str]| world.task(&[&["verify", "task-1"], arguments].concat()).run();
+    let head = verify(&[]).json(1)["journal_head"].clone();
+    assert_eq!(head["position"], 2);
+    let noted = format!("{}:{}", head["position"], head["digest"].as_str().unwrap());
+    assert_eq!(verify(&["--head", &noted]).json(1)["verdict"], "unfinished");
+    // The whole journal as it was before the cancel.
+    for (name, bytes) in ["journal.db", "journal.db-wal"].iter().zip(before) {
+        let path = world.path("tasks").join(name);
+        match bytes {
+            Some(bytes) => fs::write(path, bytes).unwrap(),
+            None => drop(fs::remove_file(path)),
+        }
+    }
+    assert_eq!(world.listing("tasks"), whole);
+    assert_eq!(verify(&[]).json(1)["verdict"], "unfinished", "by itself it is whole");
+    let told = verify(&["--head", &noted]).json(1);
+    assert_eq!(
+        (&told["verdict"], &told["first_mismatch"]),
+        (
+            &json!("mismatch"),
+            &json!("noted_head does not hold: the journal no longer has the record at position 2 that was noted")
+        )
+    );
+    assert_eq!(verify(&["--head", "2"]).status, 64);
+}

@@ -36,7 +36,10 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
             let document = read_at_most(CARRIED_BYTES, file, "read_document", REFUSED)?;
             coder_host::verify_document(&reading(&arguments.store)?, task.as_ref(), &document)
         }
-        (None, None, Some(task)) => coder_host::verify(&reading(&arguments.store)?, &task),
+        (None, None, Some(task)) => match &arguments.head {
+            Some(noted) => coder_host::verify_since(&reading(&arguments.store)?, &task, noted),
+            None => coder_host::verify(&reading(&arguments.store)?, &task),
+        },
         (None, None, None) => return Err(Failure::new("usage", "name a task", WRONG_USE)),
     };
     let verification = verification.map_err(refused)?;
