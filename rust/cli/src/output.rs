@@ -11,6 +11,16 @@ pub(crate) struct Failure {
     code: String,
     message: String,
     status: u8,
+    form: Form,
+}
+
+/// How a failure is written for programs.
+#[derive(Debug)]
+enum Form {
+    /// `{"error":{"code","message"}}`.
+    Nested,
+    /// `{"error","code","cause"}`, the form of a refused grant; the cause is left out where there is none.
+    Flat { cause: Option<&'static str> },
 }
 
 impl Failure {
@@ -19,6 +29,29 @@ impl Failure {
             code: code.into(),
             message: message.into(),
             status,
+            form: Form::Nested,
+        }
+    }
+
+    /// The failure of a grant's run: the message itself under `error`, and which part refused.
+    pub(crate) fn of_run(error: &coder_host::Error, status: u8) -> Self {
+        Self {
+            form: Form::Flat {
+                cause: Some(error.cause()),
+            },
+            ..Self::of(error, status)
+        }
+    }
+
+    /// The same failure in the form of a grant's run.
+    #[must_use]
+    pub(crate) fn flat(self) -> Self {
+        match self.form {
+            Form::Nested => Self {
+                form: Form::Flat { cause: None },
+                ..self
+            },
+            Form::Flat { .. } => self,
         }
     }
 
@@ -26,7 +59,7 @@ impl Failure {
         Self::new(error.code(), error.message(), status)
     }
 
-    /// Writes `{"error":{"code","message"}}` to standard error, and on a terminal the message in words.
+    /// Writes one object to standard error, and on a terminal the message in words.
     pub(crate) fn report(&self) -> ExitCode {
         let mut talk = io::stderr().lock();
         let written = if talk.is_terminal() {
@@ -37,12 +70,23 @@ impl Failure {
                 self.code
             )
         } else {
-            let error = serde_json::json!({ "error": { "code": self.code, "message": self.message } });
-            writeln!(talk, "{error}")
+            writeln!(talk, "{}", self.document())
         };
         // Nobody is left to tell when standard error is closed; the status still says it.
         drop(written);
         ExitCode::from(self.status)
+    }
+}
+
+impl Failure {
+    fn document(&self) -> serde_json::Value {
+        match self.form {
+            Form::Nested => serde_json::json!({ "error": { "code": self.code, "message": self.message } }),
+            Form::Flat { cause: None } => serde_json::json!({ "error": self.message, "code": self.code }),
+            Form::Flat { cause: Some(cause) } => {
+                serde_json::json!({ "error": self.message, "code": self.code, "cause": cause })
+            }
+        }
     }
 }
 

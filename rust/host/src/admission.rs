@@ -1,18 +1,20 @@
-//! Admission: a grant is compared with the task, the workspace and the machine, and only then becomes [`Admitted`]. Nothing
-//! is recorded and nothing runs before the last comparison held. Everything that only looks comes before the first thing
-//! that leaves a trace in the store, so that a refusal leaves none; the task is compared again once it is owned.
+//! Admission: a grant is compared with the task, the workspace and the machine, in the order of facts 3.7, and only then
+//! becomes [`Admitted`]. Nothing is recorded and nothing runs before the last comparison held. The task is compared before
+//! it is owned, so that a grant for a running one need not wait, and again after; a refusal takes everything back.
 
 use crate::checks::{self, Outside};
 use crate::configuration::{Access, Configuration};
 use crate::confine::{Confine, Confined, Environment};
-use crate::context::Context;
+use crate::context::{Capture, Context, Uncaptured};
+use crate::controller;
 use crate::grant::{Grant, Work, WorkspaceAccess};
 use crate::labels::Labels;
+use crate::shell_word::shell_path;
 use crate::sweep::{self, ScratchPlace};
 use crate::{Error, generation, shell, world};
 use coder_boundary::Enforced;
 use coder_boundary::toolchains::System;
-use coder_digest::{Clock, Digest, Identifier};
+use coder_digest::{Clock, Identifier};
 use coder_journal::{Admission, Owner, REPOSITORY, Status, Store, Task};
 use coder_models::Client;
 use coder_workspace::{CheckoutKind, DigestCache, Git, Observer, Repository, Snapshot};
@@ -23,8 +25,8 @@ use std::time::Duration;
 
 /// How long a new owner waits for the task's present one.
 const OWNER_WAIT: Duration = Duration::from_secs(120);
-/// A version of the controller is digested only when it is pinned; its path, size and time are always recorded.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// How many names for a worktree are tried before one that is taken is suggested.
+const SUGGESTIONS: u32 = 9;
 
 /// What is compared with.
 pub(crate) struct Asked<'a> {
@@ -50,11 +52,13 @@ pub(crate) struct Admitted {
     pub(crate) demand: Enforced,
     pub(crate) description: String,
     pub(crate) context: Context,
+    pub(crate) uncaptured: Uncaptured,
     pub(crate) controller: Value,
 }
 
 impl Asked<'_> {
-    /// Compares everything, and builds the client that is to be called.
+    /// Compares everything in the order of facts 3.7, and builds the client that is to be called. A refusal leaves the store
+    /// as it was.
     pub(crate) fn admit(self) -> Result<(Admitted, Box<dyn Client>), Error> {
         let Work::Repository(configuration) = &self.grant.work else {
             return Err(crate::grant::field(
@@ -67,39 +71,32 @@ impl Asked<'_> {
         if let Some(requirements) = &self.grant.requirements {
             requirements.admissible()?;
         }
+        let client = generation::build_client(&configuration.primary, self.environment, self.clock)?;
+
+        let task_id = self.grant.task_id.clone();
+        self.compare_task(&self.store.show(&task_id)?, &configuration)?;
+        let mut owner = Some(self.store.own(&task_id, OWNER_WAIT)?);
+        let admitted = self.compare_world(configuration, &mut owner);
+        if let (Err(_), Some(owner)) = (&admitted, owner) {
+            owner.abandon();
+        }
+        Ok((admitted?, client))
+    }
+
+    /// Everything after the ownership, which is taken out of `owner` once the last comparison held.
+    fn compare_world(self, configuration: Configuration, owner: &mut Option<Owner>) -> Result<Admitted, Error> {
+        // Whoever owned the task until now may have run or changed it; nobody can any more.
         let task = self.store.show(&self.grant.task_id)?;
         self.compare_task(&task, &configuration)?;
 
-        let workspace = canonical(Path::new(&task.intent.workspace.path))?;
         let store = self.store.path();
-        if workspace.starts_with(store) || store.starts_with(&workspace) {
-            return Err(Error::StoreOverlaps {
-                store: store.to_owned(),
-                workspace,
-            });
-        }
+        let workspace = self.workspace(&task)?;
         let shell = shell::admit(&self.grant.program)?;
         let git = Git::find()?;
         let repository = Repository::identify(&git, &workspace)?;
-        if task.intent.workspace.path != text(&repository.top)? {
-            return Err(mismatch(
-                "workspace",
-                &task.intent.workspace.path,
-                "the canonical path",
-                &repository.top.display(),
-            ));
-        }
-        let Some(commit) = repository.head.commit() else {
-            return Err(Error::NoCommit { path: workspace });
-        };
-        if let Some(revision) = &task.intent.workspace.source_revision
-            && revision != commit.as_str()
-        {
-            return Err(mismatch("source_revision", revision, "HEAD", commit));
-        }
-        let writes = self.grant.workspace_access == WorkspaceAccess::Write;
-        if writes && matches!(repository.kind, CheckoutKind::Checkout) {
-            return Err(Error::WritableCheckout { path: workspace });
+        compare_revision(&task, &repository)?;
+        if self.grant.workspace_access == WorkspaceAccess::Write && repository.kind == CheckoutKind::Checkout {
+            return Err(writable_checkout(&repository));
         }
 
         let cache = DigestCache::load(&cache_path(store));
@@ -107,7 +104,7 @@ impl Asked<'_> {
         if let Some(pinned) = self.grant.expected_source_snapshot
             && pinned != source.digest()
         {
-            return Err(mismatch(
+            return Err(Error::mismatch(
                 "expected_source_snapshot",
                 &pinned,
                 "the workspace's snapshot",
@@ -115,13 +112,6 @@ impl Asked<'_> {
             ));
         }
 
-        let context = Context::capture(&task, &workspace, self.suites(&repository)?)?;
-        let controller = controller(self.controller, configuration.expected_controller_digest)?;
-        let client = generation::build_client(&configuration.primary, self.environment, self.clock)?;
-
-        let owner = self.store.own(&task.task_id, OWNER_WAIT)?;
-        // Whoever owned the task until now may have run or changed it; nobody can any more.
-        self.compare_task(&self.store.show(&task.task_id)?, &configuration)?;
         sweep::scratch(self.store);
         let confine = Confine {
             repository: &repository,
@@ -141,7 +131,23 @@ impl Asked<'_> {
                 missing: shortfall.to_string(),
             })?;
         let description = crate::confine::describe(&confine, &shell, confined.network);
-        let admitted = Admitted {
+
+        let capture = Capture {
+            task: &task,
+            workspace: &workspace,
+            requirements: self.grant.requirements.as_ref(),
+            suites: self.suites(&repository)?,
+        };
+        let context = capture.run()?;
+        let uncaptured = Uncaptured::find(&source, &context.instructions);
+        let controller = controller::identify(self.controller, configuration.expected_controller_digest)?;
+        let Some(owner) = owner.take() else {
+            return Err(Error::Absent {
+                task: task.task_id,
+                what: "owner",
+            });
+        };
+        Ok(Admitted {
             grant: self.grant,
             configuration,
             owner,
@@ -155,9 +161,30 @@ impl Asked<'_> {
             demand,
             description,
             context,
+            uncaptured,
             controller,
-        };
-        Ok((admitted, client))
+        })
+    }
+
+    /// The task's workspace, which must be written canonically and lie apart from the store.
+    fn workspace(&self, task: &Task) -> Result<PathBuf, Error> {
+        let (written, store) = (&task.intent.workspace.path, self.store.path());
+        let path = canonical(Path::new(written))?;
+        if path.starts_with(store) || store.starts_with(&path) {
+            return Err(Error::StoreOverlaps {
+                store: store.to_owned(),
+                workspace: path,
+            });
+        }
+        if *written != text(&path)? {
+            return Err(Error::mismatch(
+                "workspace",
+                written,
+                "the canonical path",
+                &path.display(),
+            ));
+        }
+        Ok(path)
     }
 
     /// The suites of the requirements as they are now, out of reach of the run.
@@ -183,7 +210,7 @@ impl Asked<'_> {
             });
         }
         if grant.intent_digest != task.intent_digest {
-            return Err(mismatch(
+            return Err(Error::mismatch(
                 "intent_digest",
                 &grant.intent_digest,
                 "the task's",
@@ -191,7 +218,7 @@ impl Asked<'_> {
             ));
         }
         if grant.expected_revision != task.revision {
-            return Err(mismatch(
+            return Err(Error::mismatch(
                 "expected_revision",
                 &grant.expected_revision,
                 "the task's revision",
@@ -200,7 +227,7 @@ impl Asked<'_> {
         }
         let requested = &task.intent.configuration;
         if requested.adapter.as_str() != REPOSITORY {
-            return Err(mismatch(
+            return Err(Error::mismatch(
                 "adapter_configuration",
                 &REPOSITORY,
                 "the task's adapter",
@@ -210,8 +237,8 @@ impl Asked<'_> {
         let granted = &configuration.primary.model;
         match &requested.model {
             Some(model) if configuration.routes().any(|route| route.model == *model) => Ok(()),
-            Some(model) => Err(mismatch("model", granted, "the task's model", model)),
-            None => Err(mismatch("model", granted, "the task's model", &"null")),
+            Some(model) => Err(Error::mismatch("model", granted, "the task's model", model)),
+            None => Err(Error::mismatch("model", granted, "the task's model", &"null")),
         }
     }
 }
@@ -238,6 +265,13 @@ fn supported(configuration: &Configuration) -> Result<(), Error> {
 }
 
 impl Admitted {
+    /// Gives up before anything was recorded.
+    pub(crate) fn abandon(self) {
+        // The scratch goes while the ownership still keeps it from others.
+        drop(self.confined);
+        self.owner.abandon();
+    }
+
     /// The journal's record of the admission.
     pub(crate) fn record(&self) -> Result<Admission, Error> {
         let (value, grant_digest) = Admission::read_grant(&self.grant.text)?;
@@ -290,17 +324,43 @@ pub(crate) fn boundary_access(access: Access) -> coder_boundary::Access {
     }
 }
 
-fn mismatch(
-    field: &'static str,
-    granted: &dyn std::fmt::Display,
-    subject: &'static str,
-    actual: &dyn std::fmt::Display,
-) -> Error {
-    Error::Mismatch {
-        field,
-        granted: granted.to_string(),
-        subject,
-        actual: actual.to_string(),
+/// The commit the workspace is at is the one the task names, where it names one.
+fn compare_revision(task: &Task, repository: &Repository) -> Result<(), Error> {
+    let Some(commit) = repository.head.commit() else {
+        return Err(Error::NoCommit {
+            path: repository.top.clone(),
+        });
+    };
+    match &task.intent.workspace.source_revision {
+        Some(revision) if revision != commit.as_str() => {
+            Err(Error::mismatch("source_revision", revision, "HEAD", commit))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Says how to make the worktree that a writing run needs, beside the checkout and under a name that is free.
+fn writable_checkout(repository: &Repository) -> Error {
+    let top = &repository.top;
+    let beside = |number: u32| {
+        let mut name = top.file_name().map(std::ffi::OsStr::to_owned).unwrap_or_default();
+        name.push(if number == 1 {
+            "-worktree".to_owned()
+        } else {
+            format!("-worktree-{number}")
+        });
+        top.with_file_name(name)
+    };
+    let free = |place: &PathBuf| place.symlink_metadata().is_err();
+    let worktree = (1..=SUGGESTIONS).map(beside).find(free).unwrap_or_else(|| beside(1));
+    Error::WritableCheckout {
+        path: top.clone(),
+        command: format!(
+            "git -C {} worktree add --detach {}",
+            shell_path(top),
+            shell_path(&worktree)
+        ),
+        worktree,
     }
 }
 
@@ -315,33 +375,6 @@ pub(crate) fn text(path: &Path) -> Result<String, Error> {
     })
 }
 
-fn controller(path: &Path, expected: Option<Digest>) -> Result<Value, Error> {
-    let metadata = path.metadata().map_err(Error::file("look at the controller", path))?;
-    let modified = metadata
-        .modified()
-        .ok()
-        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    let digest = match expected {
-        // A large controller takes seconds to read, so it is digested only when somebody pinned it.
-        None => None,
-        Some(expected) => {
-            let actual = world::program_digest(path)?;
-            if actual != expected {
-                return Err(mismatch(
-                    "expected_controller_digest",
-                    &expected,
-                    "the running controller",
-                    &actual,
-                ));
-            }
-            Some(actual)
-        }
-    };
-    Ok(json!({
-        "path": path.display().to_string(),
-        "digest": digest,
-        "bytes": metadata.len(),
-        "modified_ms": modified.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
-        "version": VERSION,
-    }))
-}
+#[cfg(test)]
+#[path = "admission_tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 //! an independent check that the agent never saw judges the candidate read-only, and the evidence is verified. It passes
 //! through the same doors as real work; only the conversation is recorded. Git and a POSIX shell are all it needs.
 
-use crate::configuration::{Configuration, Generation, Route};
+use crate::configuration::{Configuration, Generation, Provider, Route};
 use crate::confine::Environment;
 use crate::exec::{Executed, Execution, Streams};
 use crate::launch::{Launch, Launched};
@@ -181,6 +181,7 @@ fn lay_repository(repository: &Path) -> Result<(), Error> {
         if outcome.ending != Ending::Exited(0) {
             let said = coder_digest::display_bytes(outcome.stderr.head.trim_ascii());
             return Err(Error::ProviderUnavailable {
+                provider: Provider::Scripted,
                 reason: format!("git {} failed: {said}", call.join(" ")),
             });
         }

@@ -98,12 +98,17 @@ pub enum Error {
     },
     /// A writing grant on an ordinary checkout.
     #[error(
-        "a writing run needs a linked worktree, and {} is the repository's own checkout: `git -C {} worktree add --detach DIR` makes one",
-        path.display(), path.display()
+        "a writing run changes files only in a linked worktree, and {} is the repository's own checkout: use a linked worktree: \
+         {command}: and submit a task whose workspace path is {}",
+        path.display(), worktree.display()
     )]
     WritableCheckout {
         /// The checkout.
         path: PathBuf,
+        /// A place for the worktree.
+        worktree: PathBuf,
+        /// The command that makes it there.
+        command: String,
     },
     /// The source could not be observed whole.
     #[error("the workspace {} cannot be observed whole: {fault}", path.display())]
@@ -149,6 +154,22 @@ pub enum Error {
         /// The provider.
         provider: Provider,
     },
+    /// A document is not exactly the one that is pinned.
+    #[error("the document `{id}` at `{path}` is refused: {reason}")]
+    Knowledge {
+        /// The document.
+        id: String,
+        /// Its path in the workspace.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// A check or document comes from the task itself.
+    #[error("the grant is refused: the source `{source_name}` of a check or document is the task itself")]
+    Lineage {
+        /// The source as declared.
+        source_name: String,
+    },
     /// The access mode cannot be enforced by this version.
     #[error("access `full` is refused for a repository run: this version cannot guard the source checkout under it")]
     AccessUnavailable,
@@ -159,8 +180,10 @@ pub enum Error {
         missing: String,
     },
     /// The provider's client cannot be built.
-    #[error("the provider is not ready: {reason}")]
+    #[error("the provider `{provider}` is not ready: {reason}")]
     ProviderUnavailable {
+        /// The provider.
+        provider: Provider,
         /// What is missing, and what to do.
         reason: String,
     },
@@ -197,6 +220,14 @@ pub enum Error {
         check: Identifier,
         /// What is wrong with it.
         reason: String,
+    },
+    /// The provider's client refused what it was built from.
+    #[error("the client of `{provider}` cannot be built")]
+    Client {
+        /// The provider.
+        provider: Provider,
+        /// Why.
+        source: coder_models::Error,
     },
     /// A file could not be read or written.
     #[error("could not {act} {}", path.display())]
@@ -305,6 +336,8 @@ impl Error {
             Self::Instructions { .. } => "instructions",
             Self::NotSupported { .. } => "not_supported",
             Self::ProviderNotSupported { .. } => "provider_not_supported",
+            Self::Knowledge { .. } => "knowledge",
+            Self::Lineage { .. } => "lineage",
             Self::AccessUnavailable => "access_unavailable",
             Self::TooLittleEnforced { .. } => "too_little_enforced",
             Self::ProviderUnavailable { .. } => "provider_unavailable",
@@ -312,6 +345,7 @@ impl Error {
             Self::Trust { .. } => "capability_trust",
             Self::NotApproved { .. } => "not_approved",
             Self::Suite { .. } => "protected_suite",
+            Self::Client { source, .. } => source.code(),
             Self::File { .. } => "io",
             Self::PathNotText { .. } => "path_not_text",
             Self::Retained { .. } => "retained",
@@ -329,6 +363,29 @@ impl Error {
         }
     }
 
+    /// Which part of a grant's way refused: `configuration` for what the grant alone says, `admission` for what it was compared
+    /// with, else the provider whose client could not be built.
+    pub fn cause(&self) -> &'static str {
+        if let Self::ProviderUnavailable { provider, .. } | Self::Client { provider, .. } = self {
+            return provider.as_str();
+        }
+        let is_of_the_grant_alone = matches!(
+            self,
+            Self::GrantText { .. }
+                | Self::GrantShape { .. }
+                | Self::GrantField { .. }
+                | Self::UnsupportedSchema { .. }
+                | Self::NotSupported { .. }
+                | Self::ProviderNotSupported { .. }
+                | Self::AccessUnavailable
+        );
+        if is_of_the_grant_alone {
+            "configuration"
+        } else {
+            "admission"
+        }
+    }
+
     /// The whole message with the reasons below it, in one line.
     pub fn message(&self) -> String {
         let mut text = self.to_string();
@@ -339,6 +396,21 @@ impl Error {
             source = error.source();
         }
         text
+    }
+
+    /// A pin that does not hold.
+    pub(crate) fn mismatch(
+        field: &'static str,
+        granted: &dyn std::fmt::Display,
+        subject: &'static str,
+        actual: &dyn std::fmt::Display,
+    ) -> Self {
+        Self::Mismatch {
+            field,
+            granted: granted.to_string(),
+            subject,
+            actual: actual.to_string(),
+        }
     }
 
     pub(crate) fn file(act: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {

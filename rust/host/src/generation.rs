@@ -36,9 +36,11 @@ pub(crate) fn build_client(
     environment: &Environment<'_>,
     clock: &Arc<dyn Clock>,
 ) -> Result<Box<dyn Client>, Error> {
+    let provider = route.provider();
+    let refused = |source| Error::Client { provider, source };
     match &route.generation {
         Generation::Scripted { script, script_digest } => {
-            let script = Script::read(script, Some(script_digest))?;
+            let script = Script::read(script, Some(script_digest)).map_err(refused)?;
             Ok(Box::new(Scripted::new(script, route.model.clone())))
         }
         Generation::Openai {
@@ -46,28 +48,29 @@ pub(crate) fn build_client(
             api,
             credential_env,
         } => {
-            let mut config = OpenAiConfig::new(Endpoint::parse(endpoint)?, route.model.clone());
+            let mut config = OpenAiConfig::new(Endpoint::parse(endpoint).map_err(refused)?, route.model.clone());
             config.protocol = *api;
             config.effort = route.effort;
             config.key = credential_env
                 .as_deref()
                 .map(|name| read_key(name, environment))
                 .transpose()?;
-            Ok(Box::new(OpenAi::new(config, Arc::clone(clock))?))
+            Ok(Box::new(OpenAi::new(config, Arc::clone(clock)).map_err(refused)?))
         }
         Generation::Codex
         | Generation::Claude
         | Generation::Devin
         | Generation::Opencode
         | Generation::Grok
-        | Generation::Synthetic => Err(Error::ProviderNotSupported {
-            provider: route.provider(),
-        }),
+        | Generation::Synthetic => Err(Error::ProviderNotSupported { provider }),
     }
 }
 
 fn read_key(name: &str, environment: &Environment<'_>) -> Result<Secret, Error> {
-    let unavailable = |reason: String| Error::ProviderUnavailable { reason };
+    let unavailable = |reason: String| Error::ProviderUnavailable {
+        provider: Provider::Openai,
+        reason,
+    };
     let value = environment(name).ok_or_else(|| {
         unavailable(format!(
             "the environment variable `{name}` that the grant names is not set"

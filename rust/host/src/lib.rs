@@ -19,6 +19,7 @@ mod configuration;
 mod confine;
 mod container_profile;
 mod context;
+mod controller;
 mod demo;
 mod doctor;
 mod error;
@@ -41,6 +42,7 @@ mod requirements;
 mod retention_lock;
 mod route;
 mod shell;
+mod shell_word;
 mod store_place;
 mod sweep;
 #[cfg(test)]
@@ -61,7 +63,7 @@ pub use command::{CommandKind, ask, send_exact};
 pub use configuration::{Access, Api, Configuration, Effort, Generation, IN_PROCESS, Knowledge, Provider, Route};
 pub use confine::Environment;
 pub use container_profile::ContainerProfile;
-pub use context::{Context, Instruction};
+pub use context::{Capture, Context, Document, Instruction, Lineage, Uncaptured};
 pub use demo::{Checked, Demo, Demonstrated, PROMPT as DEMO_PROMPT};
 pub use doctor::{Diagnosis, Item, Standing, diagnose};
 pub use error::Error;
@@ -76,6 +78,7 @@ pub use requirements::{
     CANDIDATE, CheckLineage, Edition, KnowledgeInput, PLAN_SCHEMA, Plan, PlannedCheck, Requirement, Requirements,
     SCHEMA as REQUIREMENTS_SCHEMA, without_run_number,
 };
+pub use shell_word::{shell_path, shell_word};
 pub use store_place::{default_store, open_existing, open_to_read};
 pub use verify::{
     AttestationState, Check, Compared, Finding, SignatureState, Verdict, Verification, verify, verify_since,

@@ -63,11 +63,20 @@ pub fn run_repository<'a>(run: RepositoryRun<'a>, watcher: &'a mut Watcher<'a>) 
     };
     let patience = Patience::of(run.environment, run.cancel.clone())?;
     let (admitted, client) = asked.admit()?;
-    let record = admitted.record()?;
-    let event = coder_journal::Event::Admitted {
-        admission: Box::new(record),
+    let recorded = admitted.record().and_then(|admission| {
+        let event = coder_journal::Event::Admitted {
+            admission: Box::new(admission),
+        };
+        let expected = Some(admitted.grant.expected_revision);
+        Ok(admitted.owner.record(&event, expected)?)
+    });
+    let task = match recorded {
+        Ok(task) => task,
+        Err(error) => {
+            admitted.abandon();
+            return Err(error);
+        }
     };
-    let task = admitted.owner.record(&event, Some(admitted.grant.expected_revision))?;
     let watch = Watch::new(watcher);
     let enforcing = admitted.confined.boundary.planned().to_string();
     watch.tell(&Progress::Admitted { enforcing: &enforcing });
@@ -151,8 +160,12 @@ impl<'a> Turn<'a> {
             "context_digest": admitted.context.digest.hex(),
             "enforcing": admitted.confined.boundary.planned(),
         });
-        let mut step = Step::new(Source::System, "Admitted.");
+        let mut step = Step::new(Source::System, format!("Admitted.{}", admitted.uncaptured.note()));
         step.extensions.insert("admission".to_owned(), admission);
+        if !admitted.uncaptured.is_empty() {
+            step.extensions
+                .insert("instructions_not_captured".to_owned(), json!(admitted.uncaptured));
+        }
         step.extensions
             .insert("controller".to_owned(), admitted.controller.clone());
         let head = self
@@ -249,7 +262,7 @@ impl<'a> Turn<'a> {
         let mut judge = judge::unavailable_reason(self.environment);
         let task = coder_agent::Task {
             prompt: self.task.prompt(),
-            instructions: &admitted.context.instruction_text(),
+            instructions: &admitted.context.text(),
         };
         let parts = Parts {
             generate: &mut generate,
@@ -379,3 +392,7 @@ impl Observe for Observer<'_> {
         self.recorder.seconds()
     }
 }
+
+#[cfg(test)]
+#[path = "repository_tests.rs"]
+mod tests;

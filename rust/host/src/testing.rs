@@ -6,7 +6,7 @@ use coder_process::Command;
 use coder_workspace::{Git, Repository};
 use serde_json::json;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) struct World {
@@ -31,6 +31,11 @@ impl World {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         path
+    }
+
+    /// The text of a file.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
     }
 
     /// Runs Git in `name` as a user would.
@@ -85,6 +90,18 @@ impl World {
 
     /// Submits `task` with this prompt.
     pub(crate) fn submit(&self, store: &Store, task: &str, prompt: &str) -> Task {
+        self.submit_on(store, task, prompt, &self.path("repo"), None)
+    }
+
+    /// Submits `task` with this prompt on `workspace` at `revision`.
+    pub(crate) fn submit_on(
+        &self,
+        store: &Store,
+        task: &str,
+        prompt: &str,
+        workspace: &Path,
+        revision: Option<&str>,
+    ) -> Task {
         let command = json!({
             "schema": COMMAND_SCHEMA,
             "command_id": format!("submit-{task}"),
@@ -93,7 +110,7 @@ impl World {
             "action": { "type": "submit", "intent": {
                 "title": "Test",
                 "prompt": prompt,
-                "workspace": { "path": self.path("repo"), "source_revision": null },
+                "workspace": { "path": workspace, "source_revision": revision },
                 "configuration": { "adapter": REPOSITORY, "model": "model" },
             } },
         });

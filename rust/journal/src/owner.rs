@@ -14,8 +14,13 @@ use rusqlite::Connection;
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::thread::sleep;
 use std::time::Duration;
 
+/// How often a lock file that could not be opened is tried again.
+const DOUBTS: u32 = 50;
+/// Before it is tried again.
+const PAUSE: Duration = Duration::from_millis(1);
 /// A look at the lock by somebody else lasts microseconds; waiting this long at least keeps it from being taken for an owner.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
 
@@ -112,11 +117,23 @@ impl Store {
     /// Locks the task's file, by whatever name it has once it is locked: a file that was never used may be removed by whoever
     /// holds it, and a lock on what has no name any more excludes nobody.
     pub(crate) fn lock(&self, task: &Task, tries: i32) -> Result<File, Error> {
+        let name = lock_name(&task.task_id);
+        let mut doubts = 0;
         loop {
-            let (file, path) = self.lock_file(task)?;
-            database::wait_for(&file, &path, tries)?;
-            if self.shared.directory.is_named(&file, &lock_name(&task.task_id))? {
-                return Ok(file);
+            let held = self.lock_file(task).and_then(|(file, path)| {
+                database::wait_for(&file, &path, tries)?;
+                Ok(self.shared.directory.is_named(&file, &name)?.then_some(file))
+            });
+            match held {
+                Ok(Some(file)) => return Ok(file),
+                Ok(None) => {}
+                // The name also goes between being looked up and being opened, which reads like an attack; one that is real is
+                // there the next time too.
+                Err(Error::UnsafePath { .. } | Error::Io { .. }) if doubts < DOUBTS => {
+                    doubts += 1;
+                    sleep(PAUSE);
+                }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -156,6 +173,15 @@ impl Owner {
     /// The store it is in.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Gives the ownership up. Where nothing was ever recorded under it, the lock file goes as well, so that a refused grant
+    /// leaves the store as it was. Best effort: an empty lock file that stays is used again and means nothing.
+    pub fn abandon(self) {
+        if self.store.show(&self.task).is_ok_and(|task| !task.was_owned()) {
+            // Before the lock is let go: whoever waits for it sees that the name is gone, and makes a new one.
+            let _ = std::fs::remove_file(self.store.shared.directory.join(&lock_name(&self.task)));
+        }
     }
 
     /// Records `event` and returns the task it makes, once that is durable. With `expected_revision`, only at exactly that

@@ -167,3 +167,43 @@ fn a_cancellation_is_seen_by_the_owner() {
     owner.record(&ended(result()), None).unwrap();
     assert!(!owner.cancellation_requested().unwrap());
 }
+
+#[test]
+fn an_owner_that_gives_up_leaves_the_store_as_it_was() {
+    let world = World::new();
+    let task = world.submit("t");
+    let lock = world.path().join("owner-t.lock");
+    world.store.own(&task, Duration::ZERO).unwrap().abandon();
+    assert!(!lock.exists());
+    assert_eq!(world.store.liveness(&task).unwrap(), Liveness::Free);
+    // The lock of a task that was run is part of its history and stays.
+    let task = world.finished("ran");
+    world.store.own(&task, Duration::ZERO).unwrap().abandon();
+    assert!(world.path().join("owner-ran.lock").exists());
+    assert_eq!(code(world.store.own(&task, Duration::ZERO)), "accepted");
+}
+
+#[test]
+fn a_lock_whose_name_went_away_makes_nobody_an_owner() {
+    let world = World::new();
+    let task = world.submit("t");
+    std::thread::scope(|scope| {
+        let contenders: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let store = world.again();
+                    for _ in 0..20 {
+                        let owner = store.own(&task, Duration::from_secs(60)).unwrap();
+                        // Whoever owns it finds the name taken by itself, and nobody else gets in.
+                        assert_eq!(store.liveness(&task).unwrap(), Liveness::Owned);
+                        owner.abandon();
+                    }
+                })
+            })
+            .collect();
+        for contender in contenders {
+            contender.join().unwrap();
+        }
+    });
+    assert!(!world.path().join("owner-t.lock").exists());
+}

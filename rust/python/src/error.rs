@@ -53,6 +53,9 @@ impl Class {
             | Error::SourceChanged { .. }
             | Error::NoCommit { .. }
             | Error::Instructions { .. }
+            | Error::Knowledge { .. }
+            | Error::Lineage { .. }
+            | Error::Client { .. }
             | Error::AccessUnavailable
             | Error::NotSupported { .. }
             | Error::ProviderNotSupported { .. }

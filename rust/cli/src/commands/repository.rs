@@ -12,6 +12,10 @@ use std::path::Path;
 const READ_BYTES: u64 = 64 * 1024 + 1;
 
 pub(crate) fn repository(arguments: &RepositoryArguments) -> Result<u8, Failure> {
+    run(arguments).map_err(Failure::flat)
+}
+
+fn run(arguments: &RepositoryArguments) -> Result<u8, Failure> {
     let grant = read(&arguments.grant, "read_grant", 2)?;
     let store = surroundings::store(arguments.store.as_deref(), 2)?;
     let controller = surroundings::controller()?;
@@ -25,7 +29,7 @@ pub(crate) fn repository(arguments: &RepositoryArguments) -> Result<u8, Failure>
         environment: &surroundings::environment,
         controller: &controller,
     };
-    let task = run_repository(run, &mut watcher).map_err(|error| Failure::of(&error, 2))?;
+    let task = run_repository(run, &mut watcher).map_err(|error| Failure::of_run(&error, 2))?;
     drop(display);
     output::json(&task)?;
     Ok(0)

@@ -6,7 +6,7 @@ use crate::progress::{Display, Show};
 use crate::surroundings;
 use coder_digest::{Digest, ModelName};
 use coder_host::{
-    Api, Configuration, Effort, Generation, KeptPatch, Launch, Launched, Progress, Route, WorktreeStanding,
+    Api, Configuration, Effort, Generation, KeptPatch, Launch, Launched, Progress, Route, WorktreeStanding, shell_path,
 };
 use coder_journal::{Checks, Execution};
 use serde_json::{Value, json};
@@ -140,9 +140,9 @@ pub(crate) struct Commands {
 }
 
 pub(crate) fn commands(launched: &Launched, store: Option<&Path>) -> Commands {
-    let store = store.map_or(String::new(), |store| format!(" --store {}", quoted(store)));
+    let store = store.map_or(String::new(), |store| format!(" --store {}", shell_path(store)));
     let task = &launched.task.task_id;
-    let (worktree, repository) = (quoted(&launched.worktree), quoted(&launched.repository));
+    let (worktree, repository) = (shell_path(&launched.worktree), shell_path(&launched.repository));
     let branch = launched.branch.as_str();
     // The kept patch and not Git in the worktree: its nested repositories and its own Git files are the agent's work, and Git
     // obeys them. The patch is exactly what was shown and verified.
@@ -254,20 +254,6 @@ pub(crate) fn document(launched: &Launched, store: Option<&Path>) -> Value {
         "drop": commands.drop,
         "unchecked": launched.unchecked,
     })
-}
-
-fn quoted(path: &Path) -> String {
-    quoted_text(&path.display().to_string())
-}
-
-/// A word as a POSIX shell takes it.
-fn quoted_text(text: &str) -> String {
-    let safe = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%".contains(character);
-    if !text.is_empty() && text.chars().all(safe) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }
 
 /// A text of somebody else without anything a terminal would obey.

@@ -264,9 +264,25 @@ impl Seen {
     pub fn refused(&self, status: i32) -> (String, String) {
         assert_eq!((self.status, self.stdout.as_str()), (status, ""), "{}", self.stderr);
         let error: Value = serde_json::from_str(&self.stderr).unwrap();
-        let text = |name: &str| error["error"][name].as_str().unwrap().to_owned();
-        let (code, message) = (text("code"), text("message"));
-        assert_eq!(error, json!({ "error": { "code": code, "message": message } }));
+        let (code, message) = match error.get("code") {
+            // A refused grant: the message itself, its code, and which part refused.
+            Some(code) => {
+                let flat = [Some("error"), Some("code"), error.get("cause").map(|_| "cause")];
+                let fields = flat.into_iter().flatten().count();
+                assert_eq!(error.as_object().unwrap().len(), fields, "{error}");
+                (code, &error["error"])
+            }
+            None => {
+                let nested = &error["error"];
+                assert_eq!(
+                    error,
+                    json!({ "error": { "code": nested["code"], "message": nested["message"] } })
+                );
+                (&nested["code"], &nested["message"])
+            }
+        };
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let (code, message) = (text(code), text(message));
         assert_eq!(self.stderr.lines().count(), 1);
         (code, message)
     }

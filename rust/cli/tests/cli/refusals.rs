@@ -47,6 +47,16 @@ fn refused(prepared: &Prepared<'_>, grant: impl AsRef<[u8]>) -> (String, String)
 #[case::controller("/adapter_configuration/expected_controller_digest", json!(format!("sha256:{}", "0".repeat(64))), "grant_mismatch", "expected_controller_digest")]
 #[case::full_access("/adapter_configuration/access", json!("full"), "access_unavailable", "`full`")]
 #[case::no_adapter("/adapter_configuration", Value::Null, "grant_field", "wall_seconds")]
+#[case::frozen("/adapter_configuration/knowledge", json!("frozen-context"), "grant_field", "`knowledge`")]
+#[case::synthetic("/adapter_configuration/provider", json!("synthetic"), "grant_field", "only `scripted` takes it")]
+#[case::provider_and_endpoint("/adapter_configuration/provider", json!("codex"), "grant_field", "https://chatgpt.com/backend-api/codex")]
+#[case::container("/adapter_configuration/container", json!({
+    "schema": "openagents.microcoder.container.v1", "docker_program": "/usr/bin/docker", "docker_digest": "0".repeat(64),
+    "socket": "/run/docker.sock", "image": "0".repeat(64), "uid": 501, "gid": 20,
+}), "not_supported", "`container`")]
+#[case::fallbacks("/adapter_configuration/fallbacks", json!([{
+    "provider": "openai", "model": "other", "effort": null, "generation_endpoint": "http://127.0.0.1:9/v1",
+}]), "not_supported", "`fallbacks`")]
 fn a_grant_that_does_not_fit(#[case] pointer: &str, #[case] value: Value, #[case] code: &str, #[case] said: &str) {
     let world = World::new();
     let prepared = prepared(&world);
@@ -98,9 +108,98 @@ fn trap_m_a_writing_grant_on_an_ordinary_checkout_names_the_way_out() {
     let prepared = world.prepare(&world.path("repo"), &[reply(&[], true)]);
     let (code, message) = refused(&prepared, prepared.grant.to_string());
     assert_eq!(code, "writable_checkout");
+    // The command is one to copy: it makes what the message says.
+    let (repo, tree) = (world.text("repo"), world.text("repo-worktree"));
+    let command = format!("git -C {repo} worktree add --detach {tree}");
     assert!(
-        message.contains(&format!("git -C {} worktree add --detach DIR", world.text("repo"))),
+        message.contains(&format!("use a linked worktree: {command}: ")),
         "{message}"
+    );
+    assert!(message.ends_with(&tree), "{message}");
+    let arguments: Vec<&str> = command.split(' ').skip(3).collect();
+    world.git("repo", &arguments);
+    assert!(world.path("repo-worktree/notes.txt").is_file());
+    // Where that name is taken, the next time another is said.
+    let (_, message) = refused(&prepared, prepared.grant.to_string());
+    assert!(message.ends_with("/repo-worktree-2"), "{message}");
+}
+
+#[test]
+fn trap_20_an_empty_directory_inside_another_repository() {
+    let world = World::new();
+    let empty = world.directory("repo/new");
+    let mut prepared = world.prepare(&empty, &[reply(&[], true)]);
+    for writes in [true, false] {
+        prepared.grant["write_workspace"] = json!(writes);
+        let (code, message) = refused(&prepared, prepared.grant.to_string());
+        assert_eq!(code, "not_top_level", "{message}");
+        assert!(message.contains(&world.text("repo")), "{message}");
+    }
+}
+
+/// A grant of a provider that is part of the format and has no client here.
+#[rstest]
+#[case("codex", "gpt-6-luna", "https://chatgpt.com/backend-api/codex")]
+#[case("claude", "claude-opus-5-5", "https://api.anthropic.com")]
+#[case("devin", "default", "local:devin-acp")]
+#[case("opencode", "provider/model", "local:opencode-acp")]
+#[case("grok", "default", "local:grok-acp")]
+#[case("synthetic", "any", "in-process")]
+fn a_provider_without_a_client_is_refused_by_its_name(
+    #[case] provider: &str,
+    #[case] model: &str,
+    #[case] endpoint: &str,
+) {
+    let world = World::new();
+    let mut prepared = prepared(&world);
+    let configuration = &mut prepared.grant["adapter_configuration"];
+    configuration["provider"] = json!(provider);
+    configuration["model"] = json!(model);
+    configuration["generation_endpoint"] = json!(endpoint);
+    configuration
+        .as_object_mut()
+        .unwrap()
+        .retain(|name, _| !name.starts_with("script"));
+    let (code, message) = refused(&prepared, prepared.grant.to_string());
+    assert_eq!(code, "provider_not_supported", "{message}");
+    assert!(message.contains(&format!("`{provider}`")), "{message}");
+    // The shape comes first: an endpoint that is not the provider's is another mistake.
+    prepared.grant["adapter_configuration"]["generation_endpoint"] = json!("https://elsewhere.example");
+    assert_eq!(refused(&prepared, prepared.grant.to_string()).0, "grant_field");
+}
+
+/// The whole error object, with the part that refused.
+#[rstest]
+#[case::shape("/stream_bytes", json!("many"), "grant_shape", Some("configuration"))]
+#[case::program("/program", json!("/usr/bin/env"), "not_shell", Some("admission"))]
+#[case::script("/adapter_configuration/script_digest", json!("0".repeat(64)), "script_digest", Some("scripted"))]
+fn one_error_object_with_its_code_and_cause(
+    #[case] pointer: &str,
+    #[case] value: Value,
+    #[case] code: &str,
+    #[case] cause: Option<&str>,
+) {
+    let world = World::new();
+    let mut prepared = prepared(&world);
+    *prepared.grant.pointer_mut(pointer).unwrap() = value;
+    let seen = prepared.call().run();
+    let message = seen.refused(2).1;
+    let error: Value = serde_json::from_str(&seen.stderr).unwrap();
+    assert_eq!(
+        error,
+        json!({ "error": message, "code": code, "cause": cause.unwrap() })
+    );
+}
+
+#[test]
+fn a_grant_that_cannot_be_read_has_no_cause() {
+    let world = World::new();
+    let seen = world.microcoder(&["repository", "--grant", "/nonexistent/grant"]).run();
+    let (code, message) = seen.refused(2);
+    let error: Value = serde_json::from_str(&seen.stderr).unwrap();
+    assert_eq!(
+        (code.as_str(), error),
+        ("read_grant", json!({ "error": message, "code": "read_grant" }))
     );
 }
 
