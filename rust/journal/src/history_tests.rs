@@ -72,5 +72,5 @@ fn history_of_rules_version_1_stays_what_it_is() {
 fn the_same_history_with_one_letter_changed_is_not() {
     let world = with(&VERSION_1.replacen("wrong file", "wrong fine", 1));
     let faults = world.store.verify(&id("a")).unwrap();
-    assert_eq!(faults.first(), Some(&Fault::State), "{faults:?}");
+    assert_eq!(faults.first(), Some(&Fault::State { column: "state" }), "{faults:?}");
 }

@@ -58,10 +58,16 @@ pub enum Fault {
         /// Which record.
         sequence: u64,
     },
-    /// The kept state, or one of its columns, is not what the records make.
-    State,
+    /// The kept state, or one of the columns drawn from it, is not what the records make.
+    State {
+        /// The first such column of `tasks`.
+        column: &'static str,
+    },
     /// The kept end of the chain is not its last record.
-    End,
+    End {
+        /// The first column of `tasks` that says otherwise.
+        column: &'static str,
+    },
     /// A record is not in the store's ledger as it is.
     Unentered {
         /// Which record.
@@ -222,16 +228,16 @@ impl Store {
         for record in &records {
             replay(task, record, &mut end, &mut faults);
         }
-        if (end.sequence, end.digest, end.events, end.bytes)
-            != (kept.sequence, Some(kept.digest), kept.events, kept.bytes)
-        {
-            faults.push(Fault::End);
-        }
+        faults.extend(end.differs(&kept).map(|column| Fault::End { column }));
         faults.extend(ledger::compare(self, connection, task, &records)?);
         // After a record that could not be replayed, every later state differs; one fault for one cause.
         let replayed = !end.broken;
-        if replayed && (end.task.as_ref() != Some(&kept.task) || !self.columns_match(connection, &kept)?) {
-            faults.push(Fault::State);
+        if replayed {
+            let column = match end.task.as_ref() == Some(&kept.task) {
+                true => self.column_that_differs(connection, &kept)?,
+                false => Some("state"),
+            };
+            faults.extend(column.map(|column| Fault::State { column }));
         }
         if kept.task.was_owned() && !self.shared.directory.check_name(&crate::owner::lock_name(task))? {
             faults.push(Fault::LockMissing);
@@ -239,28 +245,46 @@ impl Store {
         Ok(faults)
     }
 
-    fn columns_match(&self, connection: &Connection, kept: &Current) -> Result<bool, Error> {
+    /// The first column that is not what the kept state says.
+    fn column_that_differs(&self, connection: &Connection, kept: &Current) -> Result<Option<&'static str>, Error> {
         let task = &kept.task;
         self.query(connection, "read the task", |connection| {
             connection
                 .prepare_cached(
-                    "SELECT 1 FROM tasks WHERE task_id = ?1 AND revision = ?2 AND title = ?3 AND turn = ?4
-                     AND status = ?5 AND execution = ?6 AND checks = ?7 AND tree = ?8 AND reserved = ?9",
+                    "SELECT CASE WHEN revision <> ?2 THEN 'revision' WHEN title <> ?3 THEN 'title' WHEN turn <> ?4 THEN 'turn'
+                     WHEN status <> ?5 THEN 'status' WHEN execution <> ?6 THEN 'execution' WHEN checks <> ?7 THEN 'checks'
+                     WHEN tree <> ?8 THEN 'tree' WHEN reserved <> ?9 THEN 'reserved' END FROM tasks WHERE task_id = ?1",
                 )?
-                .exists(rusqlite::params![
-                    task.task_id.as_str(),
-                    task.revision,
-                    task.intent.title,
-                    task.turn(),
-                    task.status.as_str(),
-                    task.execution.as_str(),
-                    task.checks.as_str(),
-                    task.intent.workspace.path,
-                    task.reserves_tree()
-                ])
+                .query_row(
+                    rusqlite::params![
+                        task.task_id.as_str(),
+                        task.revision,
+                        task.intent.title,
+                        task.turn(),
+                        task.status.as_str(),
+                        task.execution.as_str(),
+                        task.checks.as_str(),
+                        task.intent.workspace.path,
+                        task.reserves_tree()
+                    ],
+                    |row| row.get::<_, Option<String>>(0),
+                )
         })
+        .map(|found| COLUMNS.into_iter().find(|column| found.as_deref() == Some(*column)))
     }
 }
+
+/// The columns of `tasks` that are drawn from the state.
+const COLUMNS: [&str; 8] = [
+    "revision",
+    "title",
+    "turn",
+    "status",
+    "execution",
+    "checks",
+    "tree",
+    "reserved",
+];
 
 #[derive(Default)]
 struct End {
@@ -270,6 +294,21 @@ struct End {
     events: u64,
     bytes: u64,
     broken: bool,
+}
+
+impl End {
+    /// The first column in which `kept` has another end.
+    fn differs(&self, kept: &Current) -> Option<&'static str> {
+        let differ = [
+            ("sequence", self.sequence != kept.sequence),
+            ("digest", self.digest != Some(kept.digest)),
+            ("events", self.events != kept.events),
+            ("bytes", self.bytes != kept.bytes),
+        ];
+        differ
+            .into_iter()
+            .find_map(|(column, differs)| differs.then_some(column))
+    }
 }
 
 fn replay(task: &TaskId, record: &Stored, end: &mut End, faults: &mut Vec<Fault>) {

@@ -40,31 +40,31 @@ fn an_untouched_task_has_no_fault() {
 #[rstest]
 #[case::removed(
     "DELETE FROM events WHERE task_id = 't' AND sequence = 3",
-    vec![Fault::Gap { expected: 3, found: 4 }, Fault::Chain { sequence: 4 }, Fault::End, Fault::Removed { sequence: 3 }, Fault::State]
+    vec![Fault::Gap { expected: 3, found: 4 }, Fault::Chain { sequence: 4 }, Fault::End { column: "events" }, Fault::Removed { sequence: 3 }, Fault::State { column: "state" }]
 )]
-#[case::last_removed("DELETE FROM events WHERE task_id = 't' AND sequence = 4", vec![Fault::End, Fault::Removed { sequence: 4 }, Fault::State])]
+#[case::last_removed("DELETE FROM events WHERE task_id = 't' AND sequence = 4", vec![Fault::End { column: "sequence" }, Fault::Removed { sequence: 4 }, Fault::State { column: "state" }])]
 #[case::first_removed(
     "DELETE FROM commands WHERE task_id = 't'",
     vec![
         Fault::Gap { expected: 1, found: 2 },
         Fault::Chain { sequence: 2 },
         Fault::Unreadable { sequence: 2 },
-        Fault::End,
+        Fault::End { column: "bytes" },
         Fault::Removed { sequence: 1 },
     ]
 )]
 #[case::renumbered(
     "UPDATE events SET sequence = 5 WHERE task_id = 't' AND sequence = 4",
-    vec![Fault::Gap { expected: 4, found: 5 }, Fault::Digest { sequence: 5 }, Fault::End, Fault::Unentered { sequence: 5 }, Fault::Removed { sequence: 4 }]
+    vec![Fault::Gap { expected: 4, found: 5 }, Fault::Digest { sequence: 5 }, Fault::End { column: "sequence" }, Fault::Unentered { sequence: 5 }, Fault::Removed { sequence: 4 }]
 )]
 #[case::edited(
     "UPDATE events SET event = replace(event, '\"exit_code\":0', '\"exit_code\":1') WHERE task_id = 't' AND sequence = 4",
-    vec![Fault::Digest { sequence: 4 }, Fault::State]
+    vec![Fault::Digest { sequence: 4 }, Fault::State { column: "state" }]
 )]
 #[case::time("UPDATE events SET at = at + 1 WHERE task_id = 't' AND sequence = 2", vec![Fault::Digest { sequence: 2 }])]
 #[case::garbled(
     "UPDATE events SET event = char(0, 0) WHERE task_id = 't' AND sequence = 4",
-    vec![Fault::Digest { sequence: 4 }, Fault::Unreadable { sequence: 4 }, Fault::End]
+    vec![Fault::Digest { sequence: 4 }, Fault::Unreadable { sequence: 4 }, Fault::End { column: "bytes" }]
 )]
 #[case::not_allowed(
     "UPDATE events SET epoch = 2 WHERE task_id = 't' AND sequence = 3",
@@ -72,7 +72,7 @@ fn an_untouched_task_has_no_fault() {
 )]
 #[case::receipt(
     "UPDATE commands SET receipt = replace(receipt, 'queued', 'running') WHERE task_id = 't'",
-    vec![Fault::Digest { sequence: 1 }, Fault::Receipt { sequence: 1 }, Fault::End]
+    vec![Fault::Digest { sequence: 1 }, Fault::Receipt { sequence: 1 }, Fault::End { column: "bytes" }]
 )]
 #[case::newer_rules(
     "UPDATE events SET rules = 9 WHERE task_id = 't' AND sequence = 4",
@@ -80,10 +80,20 @@ fn an_untouched_task_has_no_fault() {
 )]
 #[case::state(
     "UPDATE tasks SET state = replace(state, '\"exit_code\":0', '\"exit_code\":1') WHERE task_id = 't'",
-    vec![Fault::State]
+    vec![Fault::State { column: "state" }]
 )]
-#[case::column("UPDATE tasks SET reserved = 1 WHERE task_id = 't'", vec![Fault::State])]
-#[case::end("UPDATE tasks SET digest = zeroblob(32) WHERE task_id = 't'", vec![Fault::End])]
+#[case::revision("UPDATE tasks SET revision = 9 WHERE task_id = 't'", vec![Fault::State { column: "revision" }])]
+#[case::title("UPDATE tasks SET title = 'x' WHERE task_id = 't'", vec![Fault::State { column: "title" }])]
+#[case::turn("UPDATE tasks SET turn = 2 WHERE task_id = 't'", vec![Fault::State { column: "turn" }])]
+#[case::status("UPDATE tasks SET status = 'unknown' WHERE task_id = 't'", vec![Fault::State { column: "status" }])]
+#[case::execution("UPDATE tasks SET execution = 'failed' WHERE task_id = 't'", vec![Fault::State { column: "execution" }])]
+#[case::checks("UPDATE tasks SET checks = 'passed' WHERE task_id = 't'", vec![Fault::State { column: "checks" }])]
+#[case::tree("UPDATE tasks SET tree = '/' WHERE task_id = 't'", vec![Fault::State { column: "tree" }])]
+#[case::reserved("UPDATE tasks SET reserved = 1 WHERE task_id = 't'", vec![Fault::State { column: "reserved" }])]
+#[case::end_sequence("UPDATE tasks SET sequence = 9 WHERE task_id = 't'", vec![Fault::End { column: "sequence" }])]
+#[case::end_events("UPDATE tasks SET events = 9 WHERE task_id = 't'", vec![Fault::End { column: "events" }])]
+#[case::end_bytes("UPDATE tasks SET bytes = 9 WHERE task_id = 't'", vec![Fault::End { column: "bytes" }])]
+#[case::end("UPDATE tasks SET digest = zeroblob(32) WHERE task_id = 't'", vec![Fault::End { column: "digest" }])]
 #[case::unreadable_state(
     "UPDATE tasks SET state = '' WHERE task_id = 't'",
     vec![Fault::Tables { reason: "task t cannot be read".into() }]
