@@ -21,19 +21,37 @@ const WRITABLE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 /// Devices that harm nobody.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// Links that programs expect in every root.
-const LINKS: [(&str, &str); 7] = [
+/// Links that programs expect in every root, where nothing can be granted.
+const DEVICE_LINKS: [(&str, &str); 5] = [
     ("/dev/fd", "/proc/self/fd"),
     ("/dev/stdin", "/proc/self/fd/0"),
     ("/dev/stdout", "/proc/self/fd/1"),
     ("/dev/stderr", "/proc/self/fd/2"),
     ("/dev/ptmx", "pts/ptmx"),
-    ("/etc/mtab", "/proc/self/mounts"),
-    ("/var/run", "/run"),
 ];
 
+/// Links that programs expect in every root, unless something beneath is granted.
+const LINKS: [(&str, &str); 2] = [("/etc/mtab", "/proc/self/mounts"), ("/var/run", "/run")];
+
+/// What is in every root, whatever is granted.
+fn fixed_entries() -> BTreeMap<PathBuf, Entry> {
+    let directories = ["/dev", "/dev/pts", "/dev/shm", "/etc", "/proc", "/run"];
+    let directories = directories.map(|path| (PathBuf::from(path), Entry::Directory));
+    let devices = DEVICES.map(|device| (Path::new("/dev").join(device), Entry::File(Vec::new())));
+    let links = DEVICE_LINKS.map(|(path, content)| (PathBuf::from(path), Entry::Link(PathBuf::from(content))));
+    directories.into_iter().chain(devices).chain(links).collect()
+}
+
+/// The first acts of every assembly in memory, which can be done before it is known what is granted.
+pub(crate) fn beginning(memory: Option<u64>) -> Result<Vec<Act>, Error> {
+    let mut acts = Acts::default();
+    acts.push(Step::Private, "keep mounts from the host");
+    acts.memory_root(memory, &Places::beside(&[]))?;
+    Ok(acts.0)
+}
+
 /// One act and its words.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Act {
     pub(crate) step: Step,
     pub(crate) words: String,
@@ -87,11 +105,8 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
     });
 
     let mut builder = Points::new(grants, places);
-    for directory in ["/dev/pts", "/dev/shm", "/etc", "/proc", "/run"] {
-        builder.directory(Path::new(directory));
-    }
-    for device in DEVICES {
-        builder.entry(&Path::new("/dev").join(device), Entry::File(Vec::new()));
+    for (path, entry) in fixed_entries() {
+        builder.entry(&path, entry);
     }
     for (path, content) in LINKS {
         builder.entry(Path::new(path), Entry::Link(PathBuf::from(content)));
@@ -134,17 +149,16 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
             scratch.fill_root(&builder.entries)?;
             let at = absolute(scratch.root())?;
             acts.push(Step::Root { at }, "mount the prepared root");
+            acts.process_files()?;
         }
         Private::Memory => {
-            let size = memory.map_or_else(String::new, |bytes| format!(",size={bytes}"));
-            let options = absolute(Path::new(&format!("mode=0755{size}")))?;
-            acts.push(Step::MemoryRoot { options }, "make a root in memory");
-            acts.entries(std::mem::take(&mut builder.entries), places)?;
+            acts.memory_root(memory, places)?;
+            let fixed = fixed_entries();
+            let mut entries = std::mem::take(&mut builder.entries);
+            entries.retain(|path, entry| fixed.get(path) != Some(entry));
+            acts.entries(entries, places)?;
         }
     }
-    let proc_flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    // Read-only as a whole: to root outside, /proc/sys and its like would be writable inside.
-    acts.filesystem(c"proc", "/proc", proc_flags, String::new())?;
     for (source, path) in mounted {
         let words = format!("show {}", path.display());
         // The rule of /etc holds what is mounted in it.
@@ -285,6 +299,21 @@ impl Acts {
             step,
             words: words.into(),
         });
+    }
+
+    /// Makes a root in memory with what is in every one.
+    fn memory_root(&mut self, memory: Option<u64>, places: &Places) -> Result<(), Error> {
+        let size = memory.map_or_else(String::new, |bytes| format!(",size={bytes}"));
+        let options = absolute(Path::new(&format!("mode=0755{size}")))?;
+        self.push(Step::MemoryRoot { options }, "make a root in memory");
+        self.entries(fixed_entries(), places)?;
+        self.process_files()
+    }
+
+    fn process_files(&mut self) -> Result<(), Error> {
+        let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+        // Read-only as a whole: to root outside, /proc/sys and its like would be writable inside.
+        self.filesystem(c"proc", "/proc", flags, String::new())
     }
 
     /// Makes the root's own files. The map's order puts a directory before what lies in it.

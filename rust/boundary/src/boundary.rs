@@ -1,7 +1,7 @@
 //! The checked and prepared boundary, and the commands that run in it.
 
 use crate::assembly::{self, Act, Ingredients};
-use crate::confinement::Prepared;
+use crate::confinement::{Prepared, Seclusion};
 use crate::enforced::{Bound, Enforced};
 use crate::layers::{Layer, LayerSet};
 use crate::points::Places;
@@ -33,6 +33,13 @@ pub struct Boundary {
     unguarded: Vec<PathBuf>,
 }
 
+/// A command's processes before it is known what it is granted, see [`Boundary::early`]. Dropped, they end.
+#[derive(Debug)]
+pub struct Early {
+    started: coder_process::Early,
+    beginning: Vec<Act>,
+}
+
 impl std::fmt::Debug for Boundary {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Values of the environment may be secrets.
@@ -53,6 +60,36 @@ impl Boundary {
     /// [`explain`](crate::explain).
     pub fn prepare(policy: Policy, private: impl Into<Private>) -> Result<Self, Error> {
         Self::prepare_without(policy, private.into(), LayerSet::EMPTY)
+    }
+
+    /// Starts what every command with this network and these resources gets, before it is known what it is granted: its
+    /// namespaces take the kernel as long as preparing takes the host. For boundaries with [`Private::Memory`].
+    ///
+    /// # Errors
+    /// [`Error::Early`] when no process can be made, [`Error::Filter`] on an unknown architecture.
+    pub fn early(network: Network, resources: &Resources) -> Result<Early, Error> {
+        let namespaces = namespaces(network);
+        let beginning = acts(
+            assembly::beginning(resources.memory_bytes)?,
+            namespaces,
+            LayerSet::EMPTY,
+        );
+        let seclusion = Seclusion {
+            namespaces,
+            beginning: beginning.clone(),
+            filter: filter::program()?,
+            #[cfg(test)]
+            without: LayerSet::EMPTY,
+        };
+        let started = coder_process::Early::start(Arc::new(seclusion)).map_err(|source| Error::Early { source })?;
+        Ok(Early { started, beginning })
+    }
+
+    /// What was started early, if it is how a command of this boundary begins; otherwise it ends. For
+    /// `coder_process::run_early`.
+    pub fn take(&self, early: Early) -> Option<coder_process::Early> {
+        let prepared = self.prepared.as_ref()?;
+        prepared.begins_with(&early.beginning).then_some(early.started)
     }
 
     /// The same with layers left out, which only a test can ask for.
@@ -115,16 +152,23 @@ impl Boundary {
             .iter()
             .filter(|layer| !without.contains(*layer))
             .collect();
-        let acts = acts(assembly.acts, namespaces, without);
+        let all = acts(assembly.acts, namespaces, without);
         let abi = rights.abi();
         let scoped = rights.scoped();
+        let beginning = match private {
+            Private::Memory => acts(assembly::beginning(policy.resources.memory_bytes)?, namespaces, without),
+            Private::Directory(_) => Vec::new(),
+        };
         let prepared = Prepared {
-            namespaces,
-            acts,
+            seclusion: Seclusion {
+                namespaces,
+                beginning,
+                filter: filter::program()?,
+                #[cfg(test)]
+                without,
+            },
+            acts: all,
             rights,
-            filter: filter::program()?,
-            #[cfg(test)]
-            without,
             private,
         };
         let layers = Layer::ALL
@@ -245,16 +289,6 @@ fn acts(assembly: Vec<Act>, namespaces: LayerSet, without: LayerSet) -> Vec<Act>
     if !without.contains(Layer::AssembledRoot) {
         acts.extend(assembly);
     }
-    if namespaces.contains(Layer::NetworkNamespace) && !without.contains(Layer::Loopback) {
-        acts.push(Act {
-            step: Step::Loopback,
-            words: "bring the loopback interface up".to_owned(),
-        });
-    }
-    acts.push(Act {
-        step: Step::Undumpable,
-        words: "hide the warden's memory".to_owned(),
-    });
     acts
 }
 

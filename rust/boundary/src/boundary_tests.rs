@@ -91,6 +91,9 @@ def call(*arguments): sys.exit(libc.syscall(*(ctypes.c_long(a) if isinstance(a, 
 #[case::mounting_by_capabilities(
     &[Layer::SystemCalls, Layer::Landlock], Network::None, "CALLcall(165, b'x', b'/dev/shm', b'tmpfs', 0, 0)", false
 )]
+// The warden is in the host's memory; capabilities and Landlock each keep a command from it by themselves.
+#[case::warden_memory_by_landlock(&[Layer::Capabilities], Network::None, "open('/proc/1/mem', 'rb')", false)]
+#[case::warden_memory_by_capabilities(&[Layer::Landlock], Network::None, "open('/proc/1/mem', 'rb')", false)]
 #[case::no_new_privileges(
     // Landlock and the filter need it from an ordinary user, so they are left out with it.
     &[Layer::NoNewPrivileges, Layer::Landlock, Layer::SystemCalls, Layer::Capabilities], Network::None,
@@ -186,4 +189,39 @@ fn a_program_of_another_architecture_is_ended() {
         run(&[Layer::SystemCalls]),
         Ending::Exited(0) | Ending::Signalled(libc::SIGSEGV)
     ));
+}
+
+#[rstest]
+#[case::fits(Network::None, None, true)]
+#[case::other_network(Network::Host, None, false)]
+#[case::other_memory(Network::None, Some(1 << 30), false)]
+fn what_was_started_early_is_taken_where_it_is_how_a_command_begins(
+    #[case] network: Network,
+    #[case] memory_bytes: Option<u64>,
+    #[case] fits: bool,
+) {
+    let resources = Resources {
+        memory_bytes,
+        ..Resources::default()
+    };
+    let early = Boundary::early(network, &resources).unwrap();
+    let boundary = Boundary::prepare(Policy::default(), Private::Memory).unwrap();
+    let taken = boundary.take(early);
+    // Another network shows only when the command is run.
+    assert_eq!(taken.is_some(), fits || network == Network::Host);
+    let command = boundary
+        .command("/bin/sh")
+        .arguments(["-c", "test -d /usr/bin && test -c /dev/null && test -d /proc/1 && ! test -e /etc/shadow"])
+        .stdin(coder_process::Stdin::Inherit)
+        .stdout(coder_process::Output::Inherit)
+        .stderr(coder_process::Output::Inherit);
+    let cancel = coder_process::Cancel::never();
+    let observe = &mut |_: coder_process::Event<'_>| coder_process::Flow::Continue;
+    let outcome = match taken {
+        Some(early) => coder_process::run_early(&command, early, &cancel, observe),
+        None => coder_process::run(&command, &cancel, observe),
+    }
+    .unwrap();
+    assert_eq!(outcome.ending, Ending::Exited(0));
+    assert_eq!(boundary.enforced(outcome.layers), *boundary.planned());
 }

@@ -129,6 +129,12 @@ pub enum Error {
         /// The kernel's reason.
         source: io::Error,
     },
+    /// The processes that wait for a command could not be started.
+    #[error("start the processes of the boundary")]
+    Early {
+        /// Why.
+        source: coder_process::Error,
+    },
     /// The machine's architecture has no filter of system calls here.
     #[error("build the filter of system calls")]
     Filter {
@@ -157,6 +163,7 @@ impl Error {
             Self::DirectoryHidden { .. } => "directory_hidden",
             Self::File { .. } => "file_failed",
             Self::Layer { .. } => "layer_unavailable",
+            Self::Early { .. } => "early_failed",
             Self::Filter { .. } => "filter_failed",
         }
     }

@@ -2,12 +2,14 @@
 //! Refused calls fail with `EPERM`, so that programs can go on; `clone3` and `openat2` fail with `ENOSYS`, since their flags lie in
 //! memory that a filter cannot read and every C library then falls back to `clone`, whose flags it can.
 
+mod assembler;
+
+use self::assembler::Answer::{Allow, Missing, Refuse};
+use self::assembler::Line::{Load, Otherwise, Unless, When};
+use self::assembler::Test::{AnyBit, Equal};
+use self::assembler::{Assembler, Goal, Line};
 use crate::Error;
-use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
-};
-use std::collections::BTreeMap;
+use seccompiler::{BackendError, BpfProgram, TargetArch};
 use std::ffi::{c_int, c_long};
 
 /// Calls refused whatever their arguments.
@@ -94,18 +96,18 @@ const NAMESPACES: [c_int; 7] = [
 ];
 
 /// Execution domains that ordinary programs ask for, the last being the question which one is in force.
-const PERSONALITIES: [u64; 6] = [0, 0x0008, 0x2_0000, 0x2_0008, 0x4_0000, 0xffff_ffff];
+const PERSONALITIES: [u32; 6] = [0, 0x0008, 0x2_0000, 0x2_0008, 0x4_0000, 0xffff_ffff];
 
 /// Address families with a place in the boundary. Others (vsock, packet, kernel crypto, bluetooth, …) are either not
-/// part of a network namespace or needed by no ordinary program.
-const FAMILIES: [c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+/// part of a network namespace or needed by no ordinary program; netlink has one, for routes alone.
+const FAMILIES: [c_int; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
 
-/// Compiles the program to install.
+/// Builds the program to install.
 ///
-/// The kernel runs a new program once for every call number there is, of this architecture and of the one beside it, so
-/// what counts is how few instructions lead to an answer. A foreign architecture is refused first; then a binary search
-/// of our own finds the few calls that are not simply allowed. One linear chain of comparisons, as the compiler makes
-/// it, costs more than all namespaces together. What looks at arguments is the compiler's, one program for each call.
+/// The kernel translates a program into the machine's own code when it is installed, at a cost for each instruction, and
+/// runs it once for every call number there is. So it is small, and few instructions lead to an answer: a foreign
+/// architecture is refused first, then a binary search finds the few calls that are not simply allowed. A general
+/// compiler's program, one linear chain of whole comparisons, costs as much as a namespace.
 pub(crate) fn program() -> Result<BpfProgram, Error> {
     build().map_err(|source| Error::Filter { source })
 }
@@ -115,7 +117,7 @@ pub(crate) fn program() -> Result<BpfProgram, Error> {
 const MISSING: [c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
 
 /// Set-user-id and set-group-id: a file made so here would lend this user's rights to others on the host.
-const SET_ID: [u64; 2] = [0o4000, 0o2000];
+const SET_ID: u32 = 0o6000;
 
 /// The calls that set a mode, and which argument it is.
 const MODE_CALLS: [(c_long, u8); 4] = [
@@ -136,227 +138,85 @@ const OPENING_HERE: Option<(c_long, u8, u8)> = Some((libc::SYS_open, 1, 2));
 #[cfg(not(target_arch = "x86_64"))]
 const OPENING_HERE: Option<(c_long, u8, u8)> = None;
 
-/// What is done about a call that is not simply allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    Return(u32),
-    /// Goes on in the block that starts there, counted from the first block.
-    Inspect(usize),
-}
-
 fn build() -> Result<BpfProgram, BackendError> {
-    let errno = |errno: c_int| SeccompAction::Errno(errno.unsigned_abs());
     let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
-
     let refused = REFUSED
         .iter()
         .chain(REFUSED_HERE)
-        .map(|call| (*call, errno(libc::EPERM)));
-    let missing = MISSING.map(|call| (call, errno(libc::ENOSYS)));
-    let mut answers: Vec<(u32, Answer)> = refused
-        .chain(missing)
-        .filter_map(|(call, action)| Some((u32::try_from(call).ok()?, Answer::Return(action.into()))))
+        .map(|call| (*call, Goal::Answer(Refuse)));
+    let missing = MISSING.map(|call| (call, Goal::Answer(Missing)));
+    let mut assembler = Assembler::default();
+    let inspected: Vec<_> = rules()
+        .into_iter()
+        .map(|(call, lines)| (call, Goal::Block(assembler.block(lines))))
         .collect();
-    let mut blocks = BpfProgram::new();
-    for (call, rules) in rules()? {
-        let Ok(number) = u32::try_from(call) else { continue };
-        answers.push((number, Answer::Inspect(blocks.len())));
-        let block = SeccompFilter::new(
-            [(call, rules)].into(),
-            SeccompAction::Allow,
-            errno(libc::EPERM),
-            architecture,
-        )?;
-        blocks.extend(BpfProgram::try_from(block)?);
-    }
-    answers.sort_unstable_by_key(|(call, _)| *call);
-
-    let mut program = vec![
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, ARCHITECTURE_OFFSET),
-        jump(libc::BPF_JEQ, audit_value(architecture), 1, 0),
-        statement(libc::BPF_RET | libc::BPF_K, SeccompAction::KillProcess.into()),
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, NUMBER_OFFSET),
-    ];
-    program.extend(without_x32());
-    let searched = search(&answers);
-    let end = searched.len();
-    program.extend(
-        searched
-            .into_iter()
-            .enumerate()
-            .map(|(position, instruction)| match instruction {
-                Searched::Done(instruction) => instruction,
-                // Both lengths are far below what the field holds.
-                Searched::Block(start) => statement(
-                    libc::BPF_JMP | libc::BPF_JA,
-                    u32::try_from(end - position - 1 + start).unwrap_or(u32::MAX),
-                ),
-            }),
-    );
-    program.extend(blocks);
-    Ok(program)
+    let mut goals: Vec<(u32, Goal)> = refused
+        .chain(missing)
+        .chain(inspected)
+        .filter_map(|(call, goal)| Some((u32::try_from(call).ok()?, goal)))
+        .collect();
+    goals.sort_unstable_by_key(|(call, _)| *call);
+    assembler.assemble(architecture, &goals)
 }
 
-/// Where the kernel puts the call's number and architecture for a filter.
-const NUMBER_OFFSET: u32 = 0;
-const ARCHITECTURE_OFFSET: u32 = 4;
-
-/// The kernel's mark of an architecture (`AUDIT_ARCH_*`).
-fn audit_value(architecture: TargetArch) -> u32 {
-    match architecture {
-        TargetArch::x86_64 => 0xc000_003e,
-        TargetArch::aarch64 => 0xc000_00b7,
-        TargetArch::riscv64 => 0xc000_00f3,
-    }
-}
-
-/// An instruction of the search; how far away a block is, is known when the search is complete.
-enum Searched {
-    Done(sock_filter),
-    Block(usize),
-}
-
-/// Searches sorted call numbers and gives the answer of the one that is equal, or allows the call.
-fn search(answers: &[(u32, Answer)]) -> Vec<Searched> {
-    const LEAF: usize = 3;
-    let mut program = Vec::new();
-    let (below, from_middle) = answers.split_at(answers.len() / 2);
-    if let Some((middle, _)) = from_middle.first()
-        && answers.len() > LEAF
-    {
-        let below = search(below);
-        let skipped = u8::try_from(below.len()).unwrap_or(u8::MAX);
-        program.push(Searched::Done(jump(libc::BPF_JGE, *middle, skipped, 0)));
-        program.extend(below);
-        program.extend(search(from_middle));
-    } else {
-        for (call, answer) in answers {
-            program.push(Searched::Done(jump(libc::BPF_JEQ, *call, 0, 1)));
-            program.push(match answer {
-                Answer::Return(answer) => Searched::Done(statement(libc::BPF_RET | libc::BPF_K, *answer)),
-                Answer::Inspect(start) => Searched::Block(*start),
-            });
-        }
-        let allow = statement(libc::BPF_RET | libc::BPF_K, SeccompAction::Allow.into());
-        program.push(Searched::Done(allow));
-    }
-    program
-}
-
-fn statement(code: u32, k: u32) -> sock_filter {
-    sock_filter {
-        code: code as u16,
-        jt: 0,
-        jf: 0,
-        k,
-    }
-}
-
-fn jump(comparison: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter {
-        code: (libc::BPF_JMP | comparison | libc::BPF_K) as u16,
-        jt,
-        jf,
-        k,
-    }
-}
-
-/// The calls that are refused by their arguments.
-fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
-    let mut rules = BTreeMap::new();
-
-    let mut making = Vec::new();
-    for flag in NAMESPACES {
-        let bit = u64::from(flag.unsigned_abs());
-        making.push(rule([equal_in(0, bit)?])?);
-    }
-    rules.insert(libc::SYS_clone, making.clone());
+/// The calls that are looked at, and what about their arguments.
+fn rules() -> Vec<(c_long, Vec<Line>)> {
+    let bits = |flags: &[c_int]| flags.iter().fold(0, |all, flag| all | flag.unsigned_abs());
+    let making = bits(&NAMESPACES);
     // CLONE_NEWTIME shares its bit with clone's exit signal and exists for unshare alone.
-    making.push(rule([equal_in(0, u64::from(libc::CLONE_NEWTIME.unsigned_abs()))?])?);
-    rules.insert(libc::SYS_unshare, making);
+    let leaving = making | libc::CLONE_NEWTIME.unsigned_abs();
+    let mut rules = vec![
+        (
+            libc::SYS_clone,
+            vec![Load(0), When(AnyBit(making), Refuse), Otherwise(Allow)],
+        ),
+        (
+            libc::SYS_unshare,
+            vec![Load(0), When(AnyBit(leaving), Refuse), Otherwise(Allow)],
+        ),
+    ];
 
     // Both push input into a terminal, for the shell outside to run.
-    let injecting = [libc::TIOCSTI, libc::TIOCLINUX];
-    let injecting = injecting
-        .into_iter()
-        .map(|request| rule([equal(1, request)?]))
-        .collect::<Result<Vec<_>, _>>()?;
-    rules.insert(libc::SYS_ioctl, injecting);
+    let injecting = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| When(Equal(request as u32), Refuse));
+    rules.push((libc::SYS_ioctl, lines(Load(1), injecting, [Otherwise(Allow)])));
 
-    let odd = PERSONALITIES
-        .into_iter()
-        .map(|domain| unequal(0, domain))
-        .collect::<Result<Vec<_>, _>>()?;
-    rules.insert(libc::SYS_personality, vec![SeccompRule::new(odd)?]);
+    let usual = PERSONALITIES.map(|domain| When(Equal(domain), Allow));
+    rules.push((libc::SYS_personality, lines(Load(0), usual, [Otherwise(Refuse)])));
 
-    let mut foreign = Vec::new();
-    for family in FAMILIES {
-        foreign.push(unequal(0, u64::from(family.unsigned_abs()))?);
-    }
-    let foreign = SeccompRule::new(foreign)?;
-    let netlink = rule([
-        equal(0, u64::from(libc::AF_NETLINK.unsigned_abs()))?,
-        unequal(2, u64::from(libc::NETLINK_ROUTE.unsigned_abs()))?,
-    ])?;
-    rules.insert(libc::SYS_socket, vec![foreign.clone(), netlink]);
-    rules.insert(libc::SYS_socketpair, vec![foreign]);
+    let listed = FAMILIES.map(|family| When(Equal(family.unsigned_abs()), Allow));
+    let routes = [
+        Unless(Equal(libc::AF_NETLINK.unsigned_abs()), Refuse),
+        Load(2),
+        When(Equal(libc::NETLINK_ROUTE.unsigned_abs()), Allow),
+        Otherwise(Refuse),
+    ];
+    rules.push((libc::SYS_socket, lines(Load(0), listed.clone(), routes)));
+    let netlink = When(Equal(libc::AF_NETLINK.unsigned_abs()), Allow);
+    rules.push((
+        libc::SYS_socketpair,
+        lines(Load(0), listed, [netlink, Otherwise(Refuse)]),
+    ));
 
     for (call, mode) in MODE_CALLS.into_iter().chain(MODE_CALLS_HERE) {
-        let lending = SET_ID.map(|bit| rule([equal_in(mode, bit)?]));
-        rules.insert(call, lending.into_iter().collect::<Result<_, _>>()?);
+        rules.push((call, vec![Load(mode), When(AnyBit(SET_ID), Refuse), Otherwise(Allow)]));
     }
     for (call, flags, mode) in std::iter::once(OPENING).chain(OPENING_HERE) {
-        // Without O_CREAT the mode is whatever was in the register. O_TMPFILE creates, too.
-        let mut lending = Vec::new();
-        for creating in [libc::O_CREAT, libc::O_TMPFILE] {
-            for bit in SET_ID {
-                lending.push(rule([
-                    equal_in(flags, u64::from(creating.unsigned_abs()))?,
-                    equal_in(mode, bit)?,
-                ])?);
-            }
-        }
-        rules.insert(call, lending);
+        // Without one of these the mode is whatever was in the register. O_TMPFILE holds the bit of O_DIRECTORY, too.
+        let creating = bits(&[libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY]);
+        let lending = [
+            Load(flags),
+            Unless(AnyBit(creating), Allow),
+            Load(mode),
+            When(AnyBit(SET_ID), Refuse),
+            Otherwise(Allow),
+        ];
+        rules.push((call, lending.into()));
     }
-    Ok(rules)
+    rules
 }
 
-fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule, BackendError> {
-    SeccompRule::new(conditions.into())
-}
-
-// All compared arguments are 32 bits wide in the kernel, which ignores the upper half; so must the filter.
-fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, BackendError> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
-}
-
-fn equal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
-    condition(argument, SeccompCmpOp::Eq, value)
-}
-
-fn unequal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
-    condition(argument, SeccompCmpOp::Ne, value)
-}
-
-fn equal_in(argument: u8, bits: u64) -> Result<SeccompCondition, BackendError> {
-    condition(argument, SeccompCmpOp::MaskedEq(bits), bits)
-}
-
-/// Instructions that answer `ENOSYS` to the x32 numbers, which reach the same calls under the same architecture mark
-/// and so would pass a filter that compares plain numbers.
-#[cfg(target_arch = "x86_64")]
-fn without_x32() -> Vec<sock_filter> {
-    const X32_BIT: u32 = 0x4000_0000;
-    let refuse = u32::from(SeccompAction::Errno(libc::ENOSYS.unsigned_abs()));
-    vec![
-        jump(libc::BPF_JGE, X32_BIT, 0, 1),
-        statement(libc::BPF_RET | libc::BPF_K, refuse),
-    ]
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn without_x32() -> Vec<sock_filter> {
-    Vec::new()
+fn lines<const N: usize, const M: usize>(first: Line, middle: [Line; N], last: [Line; M]) -> Vec<Line> {
+    std::iter::once(first).chain(middle).chain(last).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,18 @@
 //! A child to try things in, and the pipe it reports through. For the probe only: commands are started by
 //! `coder_process`.
 
-use crate::system::{Called, Descriptor, checked, errno};
-use std::ffi::c_int;
+use crate::system::{Called, Descriptor};
+use std::ffi::{c_int, c_long};
 use std::ptr;
+
+fn errno() -> i32 {
+    // SAFETY: the location of `errno` is always valid for the calling thread.
+    unsafe { *libc::__errno_location() }
+}
+
+fn checked(value: c_long) -> Called<c_int> {
+    if value < 0 { Err(errno()) } else { Ok(value as c_int) }
+}
 
 /// Which side of a fork this is.
 pub(crate) enum Forked {

@@ -55,7 +55,7 @@ mod step;
 mod system;
 pub mod toolchains;
 
-pub use boundary::Boundary;
+pub use boundary::{Boundary, Early};
 pub use enforced::{AbstractSockets, Bound, Enforced, Namespace, Power, Reach, Root, Shortfall, SystemCalls};
 pub use error::Error;
 pub use layers::{Layer, LayerSet};

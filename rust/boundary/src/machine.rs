@@ -3,8 +3,11 @@
 
 use crate::Error;
 use crate::policy::Network;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::{self, DirEntry, Metadata};
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -41,14 +44,13 @@ const PROGRAMS: [&str; 9] = [
     "/run/current-system",
 ];
 
-/// What ordinary programs read in `/etc`. A trailing `*` stands for any ending. Directories are named in full only where
+/// What ordinary programs read in `/etc`; what only interactive or the administrator's tools do is
+/// left out, since each name costs at every start. A trailing `*` stands for any ending. Directories are named in full only where
 /// nothing in them is for the owner alone, and are mounted without a look inside: root sees what root owns, so `pki` as a
 /// whole would show private keys. Those a pattern finds are looked through, since nobody knows them beforehand.
-const ETC: [&str; 49] = [
+const ETC: [&str; 39] = [
     "alternatives",
     "bash.bashrc",
-    "ca-certificates",
-    "ca-certificates.conf",
     "crypto-policies",
     "debian_version",
     "fonts",
@@ -59,22 +61,15 @@ const ETC: [&str; 49] = [
     "host.conf",
     "hostname",
     "hosts",
-    "inputrc",
-    "issue",
     "java*",
     "ld.so.cache",
     "ld.so.conf",
     "ld.so.conf.d",
-    "locale*",
+    "locale.alias",
+    "locale.conf",
     "localtime",
-    "login.defs",
     "lsb-release",
-    "magic",
-    "magic.mime",
-    "mailcap",
-    "manpath.config",
     "mime.types",
-    "networks",
     "nsswitch.conf",
     "os-release",
     "passwd",
@@ -88,7 +83,6 @@ const ETC: [&str; 49] = [
     "protocols",
     "python3*",
     "services",
-    "shells",
     "ssl/certs",
     "ssl/openssl.cnf",
     "static",
@@ -99,8 +93,8 @@ const ETC: [&str; 49] = [
 /// What only a command with a network needs: where to ask for names, and where packages come from.
 const ETC_FOR_NETWORK: [&str; 4] = ["npmrc", "pip.conf", "resolv.conf", "static/resolv.conf"];
 
-/// Above these a file or directory is mounted instead of copied.
-const COPY_BYTES: u64 = 128 * 1024;
+/// Above these a file or directory is mounted instead of copied: a mount costs as much as a few pages.
+const COPY_BYTES: u64 = 16 * 1024;
 const COPY_ENTRIES: usize = 32;
 
 /// Everything of the machine that a command sees.
@@ -193,25 +187,27 @@ fn wanted(table: &[&str], names: &[PathBuf]) -> Vec<(PathBuf, Known)> {
 
 /// Adds how one path appears: nothing when it is missing, or not for everybody to read.
 fn show(path: &Path, known: Known, liveness: Liveness, parts: &mut Vec<Part>) -> Result<(), Error> {
-    let link = match fs::symlink_metadata(path) {
-        Ok(status) => status.is_symlink(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(source) => {
-            return Err(Error::File {
-                act: "look at",
-                path: path.to_path_buf(),
-                source,
-            });
-        }
-    };
-    let resolved = if link {
-        match fs::canonicalize(path) {
-            Ok(resolved) => resolved,
+    // Opening tells a link from the rest, and saves a look before each of the many files that are read.
+    let (opened, resolved) = match open(path) {
+        Err(Errno::LOOP) => match fs::canonicalize(path) {
+            Ok(resolved) if PROGRAMS.iter().any(|tree| resolved.starts_with(tree)) => {
+                parts.push(Part {
+                    path: path.to_path_buf(),
+                    appearance: Appearance::Link(resolved),
+                });
+                return Ok(());
+            }
+            Ok(resolved) => (open(&resolved), resolved),
             // A dangling link is as good as nothing.
             Err(_) => return Ok(()),
-        }
-    } else {
-        path.to_path_buf()
+        },
+        opened => (opened, path.to_path_buf()),
+    };
+    let file = match opened {
+        Ok(file) => fs::File::from(file),
+        // What this user may not read, not everybody may.
+        Err(Errno::NOENT | Errno::ACCESS | Errno::LOOP | Errno::NXIO) => return Ok(()),
+        Err(errno) => return Err(Error::file("open", &resolved)(errno.into())),
     };
     let mut add = |appearance| {
         parts.push(Part {
@@ -219,11 +215,7 @@ fn show(path: &Path, known: Known, liveness: Liveness, parts: &mut Vec<Part>) ->
             appearance,
         })
     };
-    if link && PROGRAMS.iter().any(|tree| resolved.starts_with(tree)) {
-        add(Appearance::Link(resolved));
-        return Ok(());
-    }
-    let status = fs::metadata(&resolved).map_err(Error::file("look at", &resolved))?;
+    let status = file.metadata().map_err(Error::file("look at", &resolved))?;
     if !readable_by_everybody(&status) {
         return Ok(());
     }
@@ -251,11 +243,17 @@ fn show(path: &Path, known: Known, liveness: Liveness, parts: &mut Vec<Part>) ->
             });
         } else {
             add(Appearance::Copied(
-                read(&resolved, &status).map_err(Error::file("read", &resolved))?,
+                read(file, &status).map_err(Error::file("read", &resolved))?,
             ));
         }
     }
     Ok(())
+}
+
+/// Opens what is there, but no link and nothing to wait for.
+fn open(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, rustix::fs::Mode::empty())
 }
 
 /// Whether a directory is better mounted than copied: it is large, or holds only files and links that are for everybody
@@ -292,7 +290,7 @@ fn copy_directory(source: &Path, shown: &Path, copied: &mut Vec<Part>) -> io::Re
     for entry in entries {
         let path = entry.path();
         let status = fs::symlink_metadata(&path)?;
-        if status.is_file() && status.len() > COPY_BYTES / 8 {
+        if status.is_file() && status.len() > COPY_BYTES {
             return Ok(false);
         }
         let shown = shown.join(entry.file_name());
@@ -310,7 +308,7 @@ fn copy_directory(source: &Path, shown: &Path, copied: &mut Vec<Part>) -> io::Re
         } else if status.is_file() {
             copied.push(Part {
                 path: shown,
-                appearance: Appearance::Copied(read(&path, &status)?),
+                appearance: Appearance::Copied(read(fs::File::open(&path)?, &status)?),
             });
         }
     }
@@ -318,9 +316,9 @@ fn copy_directory(source: &Path, shown: &Path, copied: &mut Vec<Part>) -> io::Re
 }
 
 /// Reads a file; one that grows meanwhile is cut where it was when looked at.
-fn read(path: &Path, status: &Metadata) -> io::Result<Vec<u8>> {
+fn read(file: fs::File, status: &Metadata) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(usize::try_from(status.len()).unwrap_or(0).saturating_add(1));
-    fs::File::open(path)?.take(status.len()).read_to_end(&mut bytes)?;
+    file.take(status.len()).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

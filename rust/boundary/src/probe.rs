@@ -1,6 +1,7 @@
 //! What this kernel offers, layer by layer, found by trying each in a process of its own. Reads no version number and
 //! no setting, since those tell what should work. Nothing of a trial outlives it.
 
+use crate::confinement::NAMESPACES;
 use crate::fork::{self, Forked};
 use crate::layers::Layer;
 use crate::system::{self, Called, Descriptor, Handled};
@@ -73,7 +74,12 @@ impl Capabilities {
 #[must_use]
 pub fn explain(error: &coder_process::Error) -> Option<Gap> {
     match error {
-        coder_process::Error::Clone { flags, source } if *flags != 0 => Some(Gap::new(Layer::UserNamespace, source)),
+        coder_process::Error::Namespaces { flags, source } => {
+            // The first of those asked for together: the kernel does not say which it refused.
+            let made = |(_, flag): &&(Layer, i32)| flags & u64::from(flag.unsigned_abs()) != 0;
+            let (layer, _) = NAMESPACES.iter().find(made)?;
+            Some(Gap::new(*layer, source))
+        }
         _ => None,
     }
 }
@@ -175,14 +181,8 @@ impl Trial {
             Ok(Forked::Child) => {
                 tell(Layer::ProcessNamespace, Ok(()));
                 tell(Layer::AssembledRoot, assembled_root());
-                tell(
-                    Layer::NoNewPrivileges,
-                    system::control(libc::PR_SET_NO_NEW_PRIVS, 1, 0).map(drop),
-                );
-                tell(
-                    Layer::Capabilities,
-                    system::control(libc::PR_CAPBSET_DROP, 0, 0).map(drop),
-                );
+                tell(Layer::NoNewPrivileges, system::control(libc::PR_SET_NO_NEW_PRIVS, 1, 0));
+                tell(Layer::Capabilities, system::control(libc::PR_CAPBSET_DROP, 0, 0));
                 tell(Layer::Landlock, self.landlock());
                 let scope = if self.handled.scoped == 0 {
                     Err(libc::EOPNOTSUPP)

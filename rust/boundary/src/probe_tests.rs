@@ -4,12 +4,21 @@ use super::*;
 
 #[test]
 fn a_refused_clone_is_explained_and_other_errors_are_not() {
-    let refused = |flags| coder_process::Error::Clone {
+    let refused = |flags| coder_process::Error::Namespaces {
         flags,
         source: io::Error::from_raw_os_error(libc::ENOSPC),
     };
     let gap = explain(&refused(libc::CLONE_NEWUSER as u64)).unwrap();
     assert_eq!((gap.layer, gap.fix), (Layer::UserNamespace, Layer::UserNamespace.fix()));
+    let together = libc::CLONE_NEWNET | libc::CLONE_NEWIPC;
+    assert_eq!(
+        explain(&refused(libc::CLONE_NEWNET as u64)).unwrap().layer,
+        Layer::NetworkNamespace
+    );
+    assert_eq!(
+        explain(&refused(together as u64)).unwrap().layer,
+        Layer::NetworkNamespace
+    );
     // Without namespaces a failed clone says nothing about them.
     assert_eq!(explain(&refused(0)), None);
     assert_eq!(explain(&coder_process::Error::WardenLost), None);

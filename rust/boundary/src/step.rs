@@ -8,7 +8,7 @@ use crate::system::{self, Called, HERE, Recursive};
 use std::ffi::{CStr, CString};
 
 /// One act.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Writes one line to a file of this process in /proc.
     Map {
@@ -83,10 +83,6 @@ pub(crate) enum Step {
     },
     /// Makes the new root the root and lets the host's go.
     Pivot,
-    /// Brings the loopback interface up.
-    Loopback,
-    /// Keeps the memory of the warden, a copy of the host's, from being read through /proc.
-    Undumpable,
 }
 
 /// Where the host's root is covered while a new root in memory is filled. Nothing beneath it can be granted, nothing is
@@ -105,7 +101,6 @@ impl Step {
             Self::Private | Self::Root { .. } | Self::MemoryRoot { .. } | Self::Filesystem { .. } | Self::Pivot => {
                 Some(Layer::AssembledRoot)
             }
-            Self::Loopback => Some(Layer::Loopback),
             Self::Directory { .. }
             | Self::EmptyFile { .. }
             | Self::PrivateDirectory { .. }
@@ -115,8 +110,7 @@ impl Step {
             | Self::System { .. }
             | Self::Attributes { .. }
             | Self::Show { .. }
-            | Self::Empty { .. }
-            | Self::Undumpable => None,
+            | Self::Empty { .. } => None,
         }
     }
 
@@ -164,8 +158,6 @@ impl Step {
             } => show(source, at, *attributes, *presence),
             Self::Empty { at, kind, attributes } => empty(at, *kind, *attributes),
             Self::Pivot => system::pivot_here(),
-            Self::Loopback => system::loopback_up(),
-            Self::Undumpable => system::control(libc::PR_SET_DUMPABLE, 0, 0).map(drop),
         }
     }
 }

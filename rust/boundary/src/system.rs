@@ -1,39 +1,101 @@
-//! The system calls of the children, as thin as they can be: no allocation, no lock, the `errno` as the error.
-//! What they are used for, and in which order, is `step` and `privileges`; nothing here decides.
+//! The system calls of the children, as thin as they can be: no library function, no allocation, no lock, the `errno` as
+//! the error. What they are used for, and in which order, is `step` and `confinement`; nothing here decides.
 
-use std::ffi::{CStr, c_int, c_long, c_uint, c_void};
+use coder_process::system_call;
+use std::ffi::{CStr, c_int, c_long, c_uint};
 use std::mem::{size_of, zeroed};
 use std::ptr;
 
 /// What a system call gives: its value, or the `errno`.
-pub(crate) type Called<T> = Result<T, i32>;
+pub(crate) use coder_process::Called;
 
 /// The current directory, as a descriptor that paths are relative to.
 pub(crate) const HERE: c_int = libc::AT_FDCWD;
 
-pub(crate) fn errno() -> i32 {
-    // SAFETY: the location of `errno` is always valid for the calling thread.
-    unsafe { *libc::__errno_location() }
+/// One argument as the kernel takes it.
+trait Argument {
+    fn word(self) -> usize;
 }
 
-pub(crate) fn checked(value: c_long) -> Called<c_int> {
-    if value < 0 { Err(errno()) } else { Ok(value as c_int) }
+impl Argument for c_int {
+    fn word(self) -> usize {
+        self as isize as usize
+    }
 }
 
-/// A descriptor closed when it goes out of scope. `std`'s owned descriptor checks itself in debug builds with calls
-/// that may abort loudly, which a child of a threaded program must not.
+impl Argument for c_uint {
+    fn word(self) -> usize {
+        self as usize
+    }
+}
+
+impl Argument for u64 {
+    fn word(self) -> usize {
+        self as usize
+    }
+}
+
+impl Argument for usize {
+    fn word(self) -> usize {
+        self
+    }
+}
+
+impl Argument for &CStr {
+    fn word(self) -> usize {
+        self.as_ptr().addr()
+    }
+}
+
+impl Argument for Option<&CStr> {
+    fn word(self) -> usize {
+        self.map_or(0, Argument::word)
+    }
+}
+
+impl<T> Argument for *const T {
+    fn word(self) -> usize {
+        self.addr()
+    }
+}
+
+impl Argument for &Descriptor {
+    fn word(self) -> usize {
+        self.0.word()
+    }
+}
+
+/// Makes a system call with the arguments it takes.
+macro_rules! call {
+    ($number:expr $(, $argument:expr)*) => {{
+        let mut words = [0_usize; 6];
+        let mut places = words.iter_mut();
+        $(if let Some(place) = places.next() {
+            *place = Argument::word($argument);
+        })*
+        let _all_placed = places;
+        let number: c_long = $number;
+        system_call(number, words)
+    }};
+}
+
+/// A descriptor closed when it goes out of scope.
 pub(crate) struct Descriptor(pub(crate) c_int);
 
 impl Descriptor {
     pub(crate) fn raw(&self) -> c_int {
         self.0
     }
+
+    fn new(value: usize) -> Self {
+        Self(value as c_int)
+    }
 }
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
         // SAFETY: the descriptor was returned to us by the kernel and is closed once.
-        unsafe { libc::close(self.0) };
+        let _closed_anyway = unsafe { call!(libc::SYS_close, self.0) };
     }
 }
 
@@ -45,18 +107,8 @@ pub(crate) fn mount(
     flags: libc::c_ulong,
     data: Option<&CStr>,
 ) -> Called<()> {
-    let pointer = |text: Option<&CStr>| text.map_or(ptr::null(), CStr::as_ptr);
     // SAFETY: every pointer is null or a NUL-terminated string that outlives the call.
-    let value = unsafe {
-        libc::mount(
-            pointer(source),
-            target.as_ptr(),
-            pointer(kind),
-            flags,
-            pointer(data).cast::<c_void>(),
-        )
-    };
-    checked(value.into()).map(drop)
+    unsafe { call!(libc::SYS_mount, source, target, kind, flags, data) }.map(drop)
 }
 
 /// Sets mount attributes on the mount of `path`, and with `recursive` on all beneath it.
@@ -81,18 +133,19 @@ fn change_attributes(directory: c_int, path: &CStr, recursive: Recursive, wanted
     if matches!(recursive, Recursive::Yes) {
         flags |= libc::AT_RECURSIVE;
     }
+    let size = size_of::<libc::mount_attr>();
     // SAFETY: the path and the structure outlive the call, and the size is the structure's own.
-    let value = unsafe {
-        libc::syscall(
+    unsafe {
+        call!(
             libc::SYS_mount_setattr,
             directory,
-            path.as_ptr(),
-            flags as c_uint,
+            path,
+            flags,
             ptr::from_ref(wanted),
-            size_of::<libc::mount_attr>(),
+            size
         )
-    };
-    checked(value).map(drop)
+    }
+    .map(drop)
 }
 
 /// Whether an act reaches the mounts beneath.
@@ -108,25 +161,17 @@ pub(crate) fn open_reference(directory: c_int, path: &CStr) -> Called<Descriptor
     let mut how: libc::open_how = unsafe { zeroed() };
     how.flags = (libc::O_PATH | libc::O_CLOEXEC) as u64;
     how.resolve = libc::RESOLVE_NO_SYMLINKS;
+    let size = size_of::<libc::open_how>();
     // SAFETY: the path and the structure outlive the call, and the size is the structure's own.
-    let value = unsafe {
-        libc::syscall(
-            libc::SYS_openat2,
-            directory,
-            path.as_ptr(),
-            &raw const how,
-            size_of::<libc::open_how>(),
-        )
-    };
-    checked(value).map(Descriptor)
+    unsafe { call!(libc::SYS_openat2, directory, path, &raw const how, size) }.map(Descriptor::new)
 }
 
 /// Device and inode of an open file.
 pub(crate) fn identity(file: &Descriptor) -> Called<(u64, u64)> {
     // SAFETY: an all-zero structure is overwritten by the call.
     let mut status: libc::stat = unsafe { zeroed() };
-    // SAFETY: the structure outlives the call.
-    checked(unsafe { libc::fstat(file.raw(), &raw mut status) }.into())?;
+    // SAFETY: the structure outlives the call, and is the kernel's own on machines of 64 bits.
+    unsafe { call!(libc::SYS_fstat, file, (&raw mut status).cast_const()) }?;
     Ok((status.st_dev, status.st_ino))
 }
 
@@ -137,91 +182,51 @@ pub(crate) fn clone_tree(file: &Descriptor) -> Called<Descriptor> {
         | libc::AT_EMPTY_PATH as c_uint
         | libc::AT_RECURSIVE as c_uint;
     // SAFETY: the empty path is a static string.
-    let value = unsafe { libc::syscall(libc::SYS_open_tree, file.raw(), c"".as_ptr(), flags) };
-    checked(value).map(Descriptor)
+    unsafe { call!(libc::SYS_open_tree, file, c"", flags) }.map(Descriptor::new)
 }
 
 /// A detached, empty filesystem in memory with these mount attributes.
 pub(crate) fn new_tmpfs(attributes: u64) -> Called<Descriptor> {
-    let none: c_int = 0;
     // SAFETY: the name is a static string.
-    let context = checked(unsafe { libc::syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), libc::FSOPEN_CLOEXEC) })?;
-    let context = Descriptor(context);
+    let context = unsafe { call!(libc::SYS_fsopen, c"tmpfs", libc::FSOPEN_CLOEXEC as c_uint) }.map(Descriptor::new)?;
+    let set = libc::FSCONFIG_SET_STRING as c_uint;
     // SAFETY: key and value are static strings.
-    checked(unsafe {
-        libc::syscall(
-            libc::SYS_fsconfig,
-            context.raw(),
-            libc::FSCONFIG_SET_STRING,
-            c"mode".as_ptr(),
-            c"0555".as_ptr(),
-            none,
-        )
-    })?;
+    unsafe { call!(libc::SYS_fsconfig, &context, set, c"mode", c"0555", 0) }?;
     // SAFETY: this command takes neither key nor value.
-    checked(unsafe {
-        libc::syscall(
-            libc::SYS_fsconfig,
-            context.raw(),
-            libc::FSCONFIG_CMD_CREATE,
-            ptr::null::<c_void>(),
-            ptr::null::<c_void>(),
-            none,
-        )
-    })?;
+    unsafe { call!(libc::SYS_fsconfig, &context, libc::FSCONFIG_CMD_CREATE as c_uint) }?;
     // SAFETY: no pointer is passed.
-    checked(unsafe {
-        libc::syscall(
-            libc::SYS_fsmount,
-            context.raw(),
-            libc::FSMOUNT_CLOEXEC,
-            attributes as c_uint,
-        )
-    })
-    .map(Descriptor)
+    unsafe { call!(libc::SYS_fsmount, &context, libc::FSMOUNT_CLOEXEC as c_uint, attributes) }.map(Descriptor::new)
 }
 
 /// Attaches a detached mount at an open path.
 pub(crate) fn attach(tree: &Descriptor, target: &Descriptor) -> Called<()> {
     let flags = libc::MOVE_MOUNT_F_EMPTY_PATH | libc::MOVE_MOUNT_T_EMPTY_PATH;
     // SAFETY: the empty paths are static strings.
-    let value = unsafe {
-        libc::syscall(
-            libc::SYS_move_mount,
-            tree.raw(),
-            c"".as_ptr(),
-            target.raw(),
-            c"".as_ptr(),
-            flags,
-        )
-    };
-    checked(value).map(drop)
+    unsafe { call!(libc::SYS_move_mount, tree, c"", target, c"", flags) }.map(drop)
 }
 
 /// Makes a directory; one that is there already is as good.
 pub(crate) fn make_directory(path: &CStr, mode: libc::mode_t) -> Called<()> {
     // SAFETY: the path outlives the call.
-    existing_is_fine(checked(unsafe { libc::mkdir(path.as_ptr(), mode) }.into()))
+    existing_is_fine(unsafe { call!(libc::SYS_mkdirat, HERE, path, mode) })
 }
 
 /// Makes an empty regular file; one that is there already is as good.
 pub(crate) fn make_file(path: &CStr, mode: libc::mode_t) -> Called<()> {
     // SAFETY: the path outlives the call.
-    existing_is_fine(checked(
-        unsafe { libc::mknod(path.as_ptr(), libc::S_IFREG | mode, 0) }.into(),
-    ))
+    existing_is_fine(unsafe { call!(libc::SYS_mknodat, HERE, path, libc::S_IFREG | mode) })
 }
 
 /// Sets the permissions of a path of our own making.
 pub(crate) fn change_mode(path: &CStr, mode: libc::mode_t) -> Called<()> {
     // SAFETY: the path outlives the call.
-    checked(unsafe { libc::chmod(path.as_ptr(), mode) }.into()).map(drop)
+    unsafe { call!(libc::SYS_fchmodat, HERE, path, mode) }.map(drop)
 }
 
 /// Makes a symbolic link.
 pub(crate) fn make_link(content: &CStr, path: &CStr) -> Called<()> {
     // SAFETY: both strings outlive the call.
-    checked(unsafe { libc::symlink(content.as_ptr(), path.as_ptr()) }.into()).map(drop)
+    unsafe { call!(libc::SYS_symlinkat, content, HERE, path) }.map(drop)
 }
 
 /// Makes a file with this content.
@@ -231,11 +236,11 @@ pub(crate) fn create_file(path: &CStr, content: &[u8], mode: libc::mode_t) -> Ca
     }
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: the path outlives the call.
-    let file = Descriptor(checked(unsafe { libc::open(path.as_ptr(), flags, mode) }.into())?);
+    let file = unsafe { call!(libc::SYS_openat, HERE, path, flags, mode) }.map(Descriptor::new)?;
     write_whole(&file, content)
 }
 
-fn existing_is_fine(made: Called<c_int>) -> Called<()> {
+fn existing_is_fine(made: Called<usize>) -> Called<()> {
     match made {
         Ok(_) | Err(libc::EEXIST) => Ok(()),
         Err(errno) => Err(errno),
@@ -244,58 +249,57 @@ fn existing_is_fine(made: Called<c_int>) -> Called<()> {
 
 /// Writes a whole line to an existing file in one call.
 pub(crate) fn write_file(path: &CStr, line: &[u8]) -> Called<()> {
+    let flags = libc::O_WRONLY | libc::O_CLOEXEC;
     // SAFETY: the path outlives the call.
-    let file = Descriptor(checked(
-        unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) }.into(),
-    )?);
+    let file = unsafe { call!(libc::SYS_openat, HERE, path, flags) }.map(Descriptor::new)?;
     write_whole(&file, line)
 }
 
 fn write_whole(file: &Descriptor, bytes: &[u8]) -> Called<()> {
     // SAFETY: the buffer outlives the call and its length is its own.
-    let written = unsafe { libc::write(file.raw(), bytes.as_ptr().cast(), bytes.len()) };
-    match usize::try_from(written) {
-        Ok(count) if count == bytes.len() => Ok(()),
-        Ok(_) => Err(libc::ENOSPC),
-        Err(_) => Err(errno()),
+    let written = unsafe { call!(libc::SYS_write, file, bytes.as_ptr(), bytes.len()) }?;
+    if written == bytes.len() {
+        Ok(())
+    } else {
+        Err(libc::ENOSPC)
     }
 }
 
 /// Enters a directory.
 pub(crate) fn change_directory(path: &CStr) -> Called<()> {
     // SAFETY: the path outlives the call.
-    checked(unsafe { libc::chdir(path.as_ptr()) }.into()).map(drop)
+    unsafe { call!(libc::SYS_chdir, path) }.map(drop)
 }
 
 /// Makes the current directory the root and detaches the old one with everything in it.
 pub(crate) fn pivot_here() -> Called<()> {
     // SAFETY: the paths are static strings. Both being `.` stacks the old root over the new one, whence it is detached.
-    checked(unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()) })?;
+    unsafe { call!(libc::SYS_pivot_root, c".", c".") }?;
     // SAFETY: the path is a static string.
-    checked(unsafe { libc::umount2(c".".as_ptr(), libc::MNT_DETACH) }.into())?;
+    unsafe { call!(libc::SYS_umount2, c".", libc::MNT_DETACH) }?;
     change_directory(c"/")
 }
 
 /// Brings the loopback interface of this network namespace up.
 pub(crate) fn loopback_up() -> Called<()> {
+    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
     // SAFETY: no pointer is passed.
-    let socket = checked(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) }.into())?;
-    let socket = Descriptor(socket);
+    let socket = unsafe { call!(libc::SYS_socket, libc::AF_INET, kind) }.map(Descriptor::new)?;
     // SAFETY: an all-zero structure is a valid start.
     let mut request: libc::ifreq = unsafe { zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(b"lo") {
         *place = *byte as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    let set = libc::SIOCSIFFLAGS as usize;
     // SAFETY: the structure outlives the call and is the one this request takes.
-    checked(unsafe { libc::ioctl(socket.raw(), libc::SIOCSIFFLAGS, &raw const request) }.into()).map(drop)
+    unsafe { call!(libc::SYS_ioctl, &socket, set, &raw const request) }.map(drop)
 }
 
-/// A process control of four plain numbers.
-pub(crate) fn control(option: c_int, second: libc::c_ulong, third: libc::c_ulong) -> Called<c_int> {
-    let zero: libc::c_ulong = 0;
+/// A process control of plain numbers.
+pub(crate) fn control(option: c_int, second: libc::c_ulong, third: libc::c_ulong) -> Called<()> {
     // SAFETY: the options used here take numbers only.
-    checked(unsafe { libc::prctl(option, second, third, zero, zero) }.into())
+    unsafe { call!(libc::SYS_prctl, option, second, third) }.map(drop)
 }
 
 /// Gives up every permitted, effective and inheritable capability.
@@ -312,7 +316,7 @@ pub(crate) fn clear_capabilities() -> Called<()> {
     };
     let none = [0_u32; 6];
     // SAFETY: header and data have the layout of this version and outlive the call.
-    checked(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) }).map(drop)
+    unsafe { call!(libc::SYS_capset, &raw const header, none.as_ptr()) }.map(drop)
 }
 
 /// Installs a seccomp filter on the calling thread.
@@ -324,25 +328,16 @@ pub(crate) fn install_filter(program: &[seccompiler::sock_filter]) -> Called<()>
         len: length,
         filter: program.as_ptr().cast_mut().cast(),
     };
-    let flags: c_uint = 0;
+    let mode = libc::SECCOMP_SET_MODE_FILTER;
     // SAFETY: the program outlives the call; both filter types have the kernel's layout of eight bytes.
-    let value = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            flags,
-            &raw const program,
-        )
-    };
-    checked(value).map(drop)
+    unsafe { call!(libc::SYS_seccomp, mode, 0, &raw const program) }.map(drop)
 }
 
 /// The newest Landlock ABI of the kernel.
 pub(crate) fn landlock_abi() -> Called<i32> {
     const VERSION: c_uint = 1;
-    let size: usize = 0;
     // SAFETY: a null pointer of size zero is what this query takes.
-    checked(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<c_void>(), size, VERSION) })
+    unsafe { call!(libc::SYS_landlock_create_ruleset, 0, 0, VERSION) }.map(|abi| abi as i32)
 }
 
 /// The attributes of a ruleset as of Landlock's ABI 6.
@@ -356,10 +351,8 @@ pub(crate) struct Handled {
 
 /// Makes a ruleset. `size` is as much of the structure as the kernel knows.
 pub(crate) fn landlock_create(handled: &Handled, size: usize) -> Called<Descriptor> {
-    let flags: c_uint = 0;
     // SAFETY: the structure outlives the call and `size` is at most its size.
-    checked(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const *handled, size, flags) })
-        .map(Descriptor)
+    unsafe { call!(libc::SYS_landlock_create_ruleset, ptr::from_ref(handled), size) }.map(Descriptor::new)
 }
 
 /// Allows `access` at and beneath an open path.
@@ -374,29 +367,19 @@ pub(crate) fn landlock_allow(ruleset: &Descriptor, path: &Descriptor, access: u6
         access,
         parent: path.raw(),
     };
-    let flags: c_uint = 0;
     // SAFETY: the rule has the kernel's packed layout and outlives the call.
-    let value = unsafe {
-        libc::syscall(
-            libc::SYS_landlock_add_rule,
-            ruleset.raw(),
-            PATH_BENEATH,
-            &raw const rule,
-            flags,
-        )
-    };
-    checked(value).map(drop)
+    unsafe { call!(libc::SYS_landlock_add_rule, ruleset, PATH_BENEATH, &raw const rule) }.map(drop)
 }
 
 /// Puts the calling thread under a ruleset.
 pub(crate) fn landlock_restrict(ruleset: &Descriptor) -> Called<()> {
-    let flags: c_uint = 0;
     // SAFETY: no pointer is passed.
-    checked(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.raw(), flags) }).map(drop)
+    unsafe { call!(libc::SYS_landlock_restrict_self, ruleset) }.map(drop)
 }
 
 /// Opens a path inside the finished root as a reference, links followed.
 pub(crate) fn open_inside(path: &CStr) -> Called<Descriptor> {
+    let flags = libc::O_PATH | libc::O_CLOEXEC;
     // SAFETY: the path outlives the call.
-    checked(unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) }.into()).map(Descriptor)
+    unsafe { call!(libc::SYS_openat, HERE, path, flags) }.map(Descriptor::new)
 }

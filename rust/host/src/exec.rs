@@ -5,7 +5,7 @@ use crate::confine::{self, Environment};
 use crate::outcome::{ending_word, peak_memory, tree_json};
 use crate::world;
 use crate::{Access, Error, git_link};
-use coder_boundary::{Boundary, Enforced, Mode, Network, Policy, Private, Scratch, Workspace};
+use coder_boundary::{Boundary, Early, Enforced, Mode, Network, Policy, Private, Scratch, Workspace};
 use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -79,6 +79,21 @@ impl Execution {
             variables: Vec::new(),
             commands: Commands::Several,
         }
+    }
+
+    /// Starts what holds the command whatever it is granted, so that the kernel makes it while the rest is prepared;
+    /// `None` with full access. For [`PreparedExecution::run_early`].
+    ///
+    /// # Errors
+    /// What keeps a process from being made.
+    pub fn begin(&self) -> Result<Option<Early>, Error> {
+        let usual = match self.access {
+            Access::Boundary => Network::None,
+            Access::Toolchains => Network::Host,
+            Access::Full => return Ok(None),
+        };
+        let resources = self.memory_bytes.map(confine::resources).unwrap_or_default();
+        Ok(Some(Boundary::early(self.network.unwrap_or(usual), &resources)?))
     }
 
     /// Checks everything and makes the boundary ready for any number of commands.
@@ -207,6 +222,20 @@ impl PreparedExecution {
     /// # Errors
     /// [`Error::Process`] when nothing ran, [`Error::TooLittleEnforced`] when the kernel gave less than the mode promises.
     pub fn run(&self, argv: &[OsString], streams: Streams, cancel: &Cancel) -> Result<Executed, Error> {
+        self.run_early(argv, streams, None, cancel)
+    }
+
+    /// The same with what [`Execution::begin`] started, which helps a command whose streams are inherited.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_early(
+        &self,
+        argv: &[OsString],
+        streams: Streams,
+        early: Option<Early>,
+        cancel: &Cancel,
+    ) -> Result<Executed, Error> {
         let Some((program, arguments)) = argv.split_first() else {
             return Err(crate::grant::field("command", "a program is needed"));
         };
@@ -227,7 +256,7 @@ impl PreparedExecution {
             .iter()
             .filter(|path| path.symlink_metadata().is_err())
             .collect();
-        let outcome = self.watched(self.timed(command), cancel)?;
+        let outcome = self.watched(self.timed(command), early, cancel)?;
         let enforced = self.boundary.enforced(outcome.layers);
         enforced
             .satisfies(&self.demand)
@@ -253,14 +282,18 @@ impl PreparedExecution {
         }
     }
 
-    fn watched(&self, command: Command, cancel: &Cancel) -> Result<Outcome, Error> {
+    fn watched(&self, command: Command, early: Option<Early>, cancel: &Cancel) -> Result<Outcome, Error> {
         let demand = self.demand.clone();
         let boundary = &self.boundary;
-        let outcome = coder_process::run(&command, cancel, &mut |event| match event {
+        let observe = &mut |event: Event<'_>| match event {
             // Told before the program does anything that matters: too little ends it at once.
             Event::Started { layers, .. } if boundary.enforced(layers).satisfies(&demand).is_err() => Flow::Stop,
             Event::Started { .. } | Event::Output { .. } => Flow::Continue,
-        });
+        };
+        let outcome = match early.and_then(|early| boundary.take(early)) {
+            Some(early) => coder_process::run_early(&command, early, cancel, observe),
+            None => coder_process::run(&command, cancel, observe),
+        };
         outcome.map_err(|error| match coder_boundary::explain(&error) {
             Some(gap) => Error::TooLittleEnforced {
                 missing: format!("{}: {}", world::chain(&error), gap.layer.fix()),

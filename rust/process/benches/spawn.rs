@@ -1,4 +1,5 @@
-//! What one supervised run of a program that does nothing costs, beside the standard library's unsupervised one.
+//! What one supervised run of a program that does nothing costs, beside the standard library's unsupervised one, and in a
+//! host that holds a GiB of memory: it must cost the same there.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use coder_process::{Command, Ending};
@@ -21,9 +22,19 @@ fn unsupervised(criterion: &mut Criterion) {
     });
 }
 
+fn supervised_by_a_large_host(criterion: &mut Criterion) {
+    const GIBIBYTE: usize = 1 << 30;
+    let held = vec![1_u8; GIBIBYTE];
+    let command = Command::new("/bin/true");
+    criterion.bench_function("supervised true, host of 1 GiB", |bencher| {
+        bencher.iter(|| assert_eq!(command.capture(0).unwrap().ending, Ending::Exited(0)));
+    });
+    std::hint::black_box(held);
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(50);
-    targets = supervised, unsupervised
+    targets = supervised, supervised_by_a_large_host, unsupervised
 }
 criterion_main!(benches);

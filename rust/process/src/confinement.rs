@@ -15,34 +15,52 @@ pub struct Failure {
 
 /// What confines a command. Prepared whole in the host, carried out in the children.
 ///
-/// The order is: clone with [`clone_flags`](Self::clone_flags); new session, default signals, every descriptor closed
-/// but standard ones and [`kept_descriptors`](Self::kept_descriptors); [`enter`](Self::enter) in the warden; then in
-/// the command's process its group, resource limits and directory, and at last [`restrict`](Self::restrict) and the
-/// program.
+/// The order is: the warden is cloned with user and process [`namespaces`](Self::namespaces); new session, default
+/// signals, every descriptor closed but standard ones and [`kept_descriptors`](Self::kept_descriptors), the mount
+/// namespace. Then at the same time [`enter`](Self::enter) in the warden, and in the command's process its group,
+/// resource limits, the other namespaces and [`seclude`](Self::seclude). When both are done the command's process, now
+/// in the root that `enter` made, goes to its directory and does [`restrict`](Self::restrict) and the program.
 ///
 /// # Safety
 ///
-/// `enter` and `restrict` run after a clone of a program that may have other threads, whose locks are then held for
-/// ever. An implementation must only make async-signal-safe calls (plain system calls), and must not allocate, free,
-/// lock, print, panic or unwind. `restrict` moreover runs in memory it shares with the warden, which is suspended
-/// meanwhile, on a stack of 256 KiB: it may change the state of its process, not of its memory. After `enter` the warden
-/// must still be able to poll, receive and send on its socket, signal and wait for its descendants, and clone.
+/// `enter`, `seclude` and `restrict` run in the host's memory, beside its threads, each on a stack of 256 KiB. An
+/// implementation must only make system calls through [`system_call`](crate::system_call), since the C library's
+/// functions would write into a thread of the host, and must not allocate, free, lock, print, panic or unwind. It may
+/// change the state of its process, and of memory nothing but its own stack. After `enter` the warden must still be able
+/// to poll, receive and send on its socket, signal and wait for its descendants, and clone; after `seclude` the command's
+/// process must still be able to wait, change its directory and execute.
 pub unsafe trait Confinement: Send + Sync {
-    /// The `CLONE_NEW*` flags the warden is cloned with; zero for none. Any other bit is refused.
-    fn clone_flags(&self) -> u64;
+    /// The `CLONE_NEW*` flags of the namespaces the command gets; zero for none. Any other bit is refused.
+    fn namespaces(&self) -> u64;
 
     /// Descriptors that stay open until the program replaces the command's process. Each must be above 2 and
     /// close-on-exec, and stay open in the host while a command starts.
     fn kept_descriptors(&self) -> &[RawFd];
 
-    /// Runs in the warden before the command exists: id maps, mounts, the new root. The bits name the layers applied.
+    /// Runs in the warden: id maps, mounts, the new root. The bits name the layers applied.
     ///
     /// # Errors
     /// The first act that failed; the command is then not started.
     fn enter(&self) -> Result<u64, Failure>;
 
-    /// Runs in the command's process, last before the program: capabilities, Landlock, seccomp. The bits name the
-    /// layers applied, and are added to those of [`enter`](Self::enter).
+    /// The same in a warden that was started early, after the [`enter`](Self::enter) of the confinement it was started
+    /// with: what that has not done. Without a part that can be done early: everything.
+    ///
+    /// # Errors
+    /// As [`enter`](Self::enter).
+    fn resume(&self) -> Result<u64, Failure> {
+        self.enter()
+    }
+
+    /// Runs in the command's process, in all of its namespaces but not yet in its root: what needs no root. The bits
+    /// name the layers applied, and are added to those of [`enter`](Self::enter).
+    ///
+    /// # Errors
+    /// The first act that failed; the command is then not started.
+    fn seclude(&self) -> Result<u64, Failure>;
+
+    /// Runs in the command's process, last before the program: what needs the root. The bits name the layers applied,
+    /// and are added to the others.
     ///
     /// # Errors
     /// The first act that failed; the program is then not started.
@@ -56,9 +74,9 @@ pub unsafe trait Confinement: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unconfined;
 
-// SAFETY: neither `enter` nor `restrict` does anything.
+// SAFETY: none of the three does anything.
 unsafe impl Confinement for Unconfined {
-    fn clone_flags(&self) -> u64 {
+    fn namespaces(&self) -> u64 {
         0
     }
 
@@ -67,6 +85,10 @@ unsafe impl Confinement for Unconfined {
     }
 
     fn enter(&self) -> Result<u64, Failure> {
+        Ok(0)
+    }
+
+    fn seclude(&self) -> Result<u64, Failure> {
         Ok(0)
     }
 

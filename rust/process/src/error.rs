@@ -95,9 +95,9 @@ pub enum Error {
         /// As asked for.
         descriptor: RawFd,
     },
-    /// The kernel made no process in these namespaces.
-    #[error("clone the warden with namespaces {flags:#x}")]
-    Clone {
+    /// The kernel made no process in these namespaces, or a process none of these.
+    #[error("make the namespaces {flags:#x}")]
+    Namespaces {
         /// The `CLONE_NEW*` flags.
         flags: u64,
         /// The kernel's reason.
@@ -153,7 +153,7 @@ impl Error {
             Self::Confinement { .. } => "confinement_failed",
             Self::CloneFlags { .. } => "clone_flags_invalid",
             Self::KeptDescriptor { .. } => "kept_descriptor_invalid",
-            Self::Clone { .. } => "clone_failed",
+            Self::Namespaces { .. } => "clone_failed",
             Self::Limit { .. } => "limit_failed",
             Self::Start { .. } => "start_failed",
             Self::Watch { .. } => "watch_failed",

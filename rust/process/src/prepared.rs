@@ -2,12 +2,14 @@
 //! descriptor is open. Checks what can be checked before a process exists; starts nothing.
 
 use crate::limits::Bound;
+use crate::stack::Stacks;
 use crate::{Command, Confinement, Error, Output, Stdin, system};
 use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
+use std::sync::{Arc, OnceLock};
 
 const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -41,23 +43,52 @@ impl Table {
     }
 }
 
-/// Everything the children need.
-pub(crate) struct Prepared<'a> {
-    pub(crate) confinement: &'a dyn Confinement,
+/// What the children need from the first. They use it in the host's memory, so it stays where it is, and lives until
+/// both have left.
+pub(crate) struct Prepared {
+    /// What secludes the command.
+    pub(crate) confinement: Arc<dyn Confinement>,
     pub(crate) flags: u64,
+    /// The descriptor that becomes 0, 1 and 2; itself if inherited.
+    pub(crate) standard: [RawFd; 3],
+    /// What the warden leaves open at first, ascending.
+    pub(crate) kept: Vec<RawFd>,
+    pub(crate) socket: RawFd,
+    pub(crate) stacks: Stacks,
+    pub(crate) start: Start,
+    /// What to run. There from the first, or when the host says so.
+    pub(crate) plan: OnceLock<Plan>,
+}
+
+/// When the children are started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// When it is known what they will run.
+    Told,
+    /// Before.
+    Early,
+}
+
+/// What to run and how, ready for the children. Under the same rules.
+pub(crate) struct Plan {
+    /// What roots and restricts the command.
+    pub(crate) confinement: Arc<dyn Confinement>,
     /// Paths to try in turn.
     pub(crate) candidates: Vec<CString>,
     pub(crate) arguments: Table,
     pub(crate) environment: Table,
     pub(crate) directory: Option<CString>,
     pub(crate) bounds: Vec<Bound>,
-    /// The descriptor that becomes 0, 1 and 2; itself if inherited.
-    pub(crate) standard: [RawFd; 3],
-    /// What the warden leaves open at first, ascending.
-    pub(crate) kept: Vec<RawFd>,
-    pub(crate) socket: RawFd,
-    /// The children's ends, closed in the host once the warden has its copies.
-    pub(crate) _ends: Vec<OwnedFd>,
+}
+
+// SAFETY: the tables point into strings of their own, which move with them; nothing here is bound to a thread.
+unsafe impl Send for Plan {}
+// SAFETY: nothing is changed through a shared plan.
+unsafe impl Sync for Plan {}
+
+/// The children's ends, to be closed in the host once the warden has its copies.
+pub(crate) struct ChildEnds {
+    _all: Vec<OwnedFd>,
 }
 
 /// The host's ends of the command's streams.
@@ -68,31 +99,57 @@ pub(crate) struct HostEnds {
     pub(crate) stderr: Option<OwnedFd>,
 }
 
-impl<'a> Prepared<'a> {
-    /// Checks the command and opens its streams. `socket` is the warden's end of the channel.
-    pub(crate) fn new(command: &'a Command, socket: OwnedFd) -> Result<(Self, HostEnds), Error> {
-        let confinement = command.confinement.as_ref();
-        let flags = confinement.clone_flags();
-        if flags & !NAMESPACES != 0 {
-            return Err(Error::CloneFlags { flags });
-        }
-        let candidates = candidates(command)?;
-        let arguments = Table::new(argument_strings(command)?);
-        let environment = Table::new(environment_strings(command)?);
+impl Plan {
+    /// Checks what can be checked of a command before a process exists.
+    pub(crate) fn new(command: &Command) -> Result<Self, Error> {
         let directory = command
             .directory
             .as_ref()
             .map(|path| terminated("directory", path.as_os_str()))
             .transpose()?;
+        Ok(Self {
+            confinement: command.confinement.clone(),
+            candidates: candidates(command)?,
+            arguments: Table::new(argument_strings(command)?),
+            environment: Table::new(environment_strings(command)?),
+            directory,
+            bounds: command.limits.bounds(),
+        })
+    }
+}
 
-        let mut ends = vec![socket];
-        let socket = ends[0].as_raw_fd();
+impl Prepared {
+    /// Checks the command and opens its streams. `socket` is the warden's end of the channel.
+    pub(crate) fn new(command: &Command, socket: OwnedFd) -> Result<(Self, HostEnds, ChildEnds), Error> {
+        checked_namespaces(command.confinement.as_ref())?;
+        let plan = Plan::new(command)?;
+        let mut ends = Vec::new();
         let mut host = HostEnds::default();
         let standard = [
             open_input(&command.stdin, &mut ends, &mut host.stdin)?,
             open_output(command.stdout, 1, &mut ends, &mut host.stdout)?,
             open_output(command.stderr, 2, &mut ends, &mut host.stderr)?,
         ];
+        let mut prepared = Self::with_streams(command.confinement.clone(), standard, Start::Told, &socket)?;
+        prepared.plan = OnceLock::from(plan);
+        ends.push(socket);
+        Ok((prepared, host, ChildEnds { _all: ends }))
+    }
+
+    /// What is needed from the first by children that inherit the host's streams, and will be told what to run.
+    pub(crate) fn early(confinement: Arc<dyn Confinement>, socket: OwnedFd) -> Result<(Self, ChildEnds), Error> {
+        checked_namespaces(confinement.as_ref())?;
+        let prepared = Self::with_streams(confinement, [0, 1, 2], Start::Early, &socket)?;
+        Ok((prepared, ChildEnds { _all: vec![socket] }))
+    }
+
+    fn with_streams(
+        confinement: Arc<dyn Confinement>,
+        standard: [RawFd; 3],
+        start: Start,
+        socket: &OwnedFd,
+    ) -> Result<Self, Error> {
+        let socket = socket.as_raw_fd();
         let mut kept = vec![0, 1, 2, socket];
         kept.extend(standard);
         for &descriptor in confinement.kept_descriptors() {
@@ -104,26 +161,39 @@ impl<'a> Prepared<'a> {
         }
         kept.sort_unstable();
         kept.dedup();
-        let bounds = command.limits.bounds();
-        let prepared = Self {
+        Ok(Self {
+            flags: confinement.namespaces(),
             confinement,
-            flags,
-            candidates,
-            arguments,
-            environment,
-            directory,
-            bounds,
             standard,
             kept,
             socket,
-            _ends: ends,
-        };
-        Ok((prepared, host))
+            stacks: Stacks::new().map_err(Error::start("map the stacks of the warden and the command"))?,
+            start,
+            plan: OnceLock::new(),
+        })
     }
 
     pub(crate) fn has_pid_namespace(&self) -> bool {
         self.flags & libc::CLONE_NEWPID as u64 != 0
     }
+}
+
+fn checked_namespaces(confinement: &dyn Confinement) -> Result<(), Error> {
+    let flags = confinement.namespaces();
+    if flags & !NAMESPACES == 0 {
+        Ok(())
+    } else {
+        Err(Error::CloneFlags { flags })
+    }
+}
+
+/// Whether the command's streams are the host's own three, so that children started early have them already.
+pub(crate) fn inherits_all(command: &Command) -> bool {
+    let inherits = command.stdin == Stdin::Inherit
+        && [command.stdout, command.stderr]
+            .iter()
+            .all(|output| *output == Output::Inherit);
+    inherits && (0..3).all(|descriptor| system::descriptor_flags(descriptor).is_ok())
 }
 
 fn open_null(ends: &mut Vec<OwnedFd>) -> Result<RawFd, Error> {

@@ -8,17 +8,21 @@ pub(crate) const TERMINATE: u8 = b'T';
 /// Asks the warden to kill everything.
 pub(crate) const KILL: u8 = b'K';
 
+/// Tells a warden that was started early that its plan is there.
+pub(crate) const PLANNED: u8 = b'P';
+
 /// A step of starting that can fail, as the children name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Stage {
     Session = 1,
+    Namespaces,
     Descriptors,
     Standard,
     Enter,
     Guard,
     Signals,
-    Stack,
+    Plan,
     Fork,
     Group,
     Limit,
@@ -28,14 +32,15 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Session,
+        Self::Namespaces,
         Self::Descriptors,
         Self::Standard,
         Self::Enter,
         Self::Guard,
         Self::Signals,
-        Self::Stack,
+        Self::Plan,
         Self::Fork,
         Self::Group,
         Self::Limit,
@@ -85,6 +90,12 @@ impl Record {
             kind: kind as u32,
             ..Self::default()
         }
+    }
+
+    /// The record as it is sent.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: a plain structure without padding, read while it is borrowed.
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 
     pub(crate) fn is(&self, kind: Kind) -> bool {

@@ -6,8 +6,8 @@ use crate::launch::{self, Launched};
 use crate::record::{KILL, Kind, Record, TERMINATE};
 use crate::streams::Streams;
 use crate::{
-    Cancel, Command, Death, Ending, Error, Event, Flow, Outcome, PeakMemory, Pid, Proof, Reason, StopSignal, Tree,
-    Usage, system,
+    Cancel, Command, Death, Early, Ending, Error, Event, Flow, Outcome, PeakMemory, Pid, Proof, Reason, StopSignal,
+    Tree, Usage, system,
 };
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
@@ -18,11 +18,40 @@ use std::time::{Duration, Instant};
 /// # Errors
 /// Any [`Error`]: the command did not run.
 pub fn run(command: &Command, cancel: &Cancel, observer: &mut dyn FnMut(Event<'_>) -> Flow) -> Result<Outcome, Error> {
+    supervise(command, None, cancel, observer)
+}
+
+/// The same with a warden that was started early. One that does not fit the command is ended, and another started.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_early(
+    command: &Command,
+    early: Early,
+    cancel: &Cancel,
+    observer: &mut dyn FnMut(Event<'_>) -> Flow,
+) -> Result<Outcome, Error> {
+    supervise(command, Some(early), cancel, observer)
+}
+
+fn supervise(
+    command: &Command,
+    early: Option<Early>,
+    cancel: &Cancel,
+    observer: &mut Observer<'_>,
+) -> Result<Outcome, Error> {
     if let Some(reason) = cancel.reason() {
         return Err(Error::Cancelled { reason });
     }
     let began = Instant::now();
-    let (launched, ends) = launch::launch(command)?;
+    let fitting = match early {
+        Some(early) => early.take(command)?,
+        None => None,
+    };
+    let (launched, ends) = match fitting {
+        Some(launched) => launched,
+        None => launch::launch(command)?,
+    };
     let streams = Streams::new(command, ends);
     let supervisor = Supervisor {
         command,

@@ -242,19 +242,25 @@ fn limits_hold_for_the_program() {
     assert_eq!(row("Max core file size"), ["0", "0"]);
 }
 
+/// Namespaces that the command's process makes while the warden enters.
+const TOGETHER: i32 =
+    libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC;
+
 #[rstest]
-#[case::enter(Err(Failure { act: 7, errno: libc::EPERM }), Ok(0), "confinement_failed", "scripted act 7")]
-#[case::restrict(Ok(0), Err(Failure { act: 9, errno: libc::ENOSYS }), "confinement_failed", "scripted act 9")]
+#[case::enter(Err(Failure { act: 7, errno: libc::EPERM }), Ok(0), Ok(0), "scripted act 7")]
+#[case::seclude(Ok(0), Err(Failure { act: 8, errno: libc::EPERM }), Ok(0), "scripted act 8")]
+#[case::restrict(Ok(0), Ok(0), Err(Failure { act: 9, errno: libc::ENOSYS }), "scripted act 9")]
 fn a_failed_act_of_the_confinement_refuses(
     #[case] enter: Result<u64, Failure>,
+    #[case] seclude: Result<u64, Failure>,
     #[case] restrict: Result<u64, Failure>,
-    #[case] code: &str,
     #[case] message: &str,
-    #[values(0, libc::CLONE_NEWUSER | libc::CLONE_NEWPID)] flags: i32,
+    #[values(0, libc::CLONE_NEWUSER | libc::CLONE_NEWPID, TOGETHER)] flags: i32,
 ) {
     let folder = tempfile::tempdir().unwrap();
     let confinement = Scripted {
         enter,
+        seclude,
         restrict,
         ..Scripted::new(flags)
     };
@@ -262,15 +268,19 @@ fn a_failed_act_of_the_confinement_refuses(
         .argument(folder.path().join("ran"))
         .confinement(Arc::new(confinement));
     let error = command.capture(100).unwrap_err();
-    assert_eq!((error.code(), error.to_string().as_str()), (code, message));
+    assert_eq!(
+        (error.code(), error.to_string().as_str()),
+        ("confinement_failed", message)
+    );
     assert!(!folder.path().join("ran").exists(), "the command ran");
 }
 
 #[test]
-fn the_layers_of_both_steps_are_reported_before_any_output() {
+fn the_layers_of_every_step_are_reported_before_any_output() {
     let confinement = Scripted {
-        enter: Ok(0b01),
-        restrict: Ok(0b10),
+        enter: Ok(0b001),
+        seclude: Ok(0b010),
+        restrict: Ok(0b100),
         ..Scripted::new(0)
     };
     let mut heard = Vec::new();
@@ -291,9 +301,9 @@ fn the_layers_of_both_steps_are_reported_before_any_output() {
     let pid = String::from_utf8(outcome.stdout.head.clone()).unwrap();
     assert_eq!(
         heard,
-        [format!("true {} 3", pid.trim()), format!("0 {}\\n", pid.trim())]
+        [format!("true {} 7", pid.trim()), format!("0 {}\\n", pid.trim())]
     );
-    assert_eq!(outcome.layers, 3);
+    assert_eq!(outcome.layers, 7);
 }
 
 #[rstest]
@@ -303,4 +313,31 @@ fn the_layers_of_both_steps_are_reported_before_any_output() {
 fn a_confinement_cannot_ask_for_anything_else(#[case] confinement: Scripted, #[case] code: &str) {
     let command = Command::new("/bin/true").confinement(Arc::new(confinement));
     assert_eq!(command.capture(100).unwrap_err().code(), code);
+}
+
+/// What the command's process makes for itself is the warden's too: through a pid 1 in the host's network a command
+/// could see it.
+#[test]
+fn the_warden_is_in_the_namespaces_of_its_command() {
+    let mut seen = None;
+    let outcome = Command::new("sleep")
+        .argument("1000")
+        .confinement(Arc::new(Scripted::new(TOGETHER | libc::CLONE_NEWUTS)))
+        .run(&Cancel::never(), &mut |event| {
+            if let Event::Started { warden, command, .. } = event {
+                let namespaces = |process: &str| {
+                    ["net", "ipc", "uts", "user", "pid", "mnt"]
+                        .map(|name| std::fs::read_link(format!("/proc/{process}/ns/{name}")).unwrap())
+                };
+                seen = Some([warden.to_string().as_str(), &command.to_string(), "self"].map(namespaces));
+            }
+            Flow::Stop
+        })
+        .unwrap();
+    let [warden, command, host] = seen.unwrap();
+    assert_eq!((outcome.tree, warden), (proof(true), command.clone()));
+    assert!(
+        command.iter().zip(&host).all(|(inside, outside)| inside != outside),
+        "{command:?}"
+    );
 }

@@ -35,6 +35,7 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
         ..Execution::new(&here)
     };
     let refused = |error: coder_host::Error| Failure::of(&error, REFUSED);
+    let early = execution.begin().map_err(refused)?;
     // Before the scratch is made, so that an interrupted command does not leave it behind.
     let cancel = surroundings::cancel_on_signals()?;
     let prepared = execution.prepare(&surroundings::environment).map_err(refused)?;
@@ -45,7 +46,7 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
         .transpose()
         .map_err(refused)?;
     let executed = prepared
-        .run(&arguments.command, Streams::Inherit, &cancel)
+        .run_early(&arguments.command, Streams::Inherit, early, &cancel)
         .map_err(refused)?;
     for path in &executed.appeared {
         output::talk(&format!("microcoder: {} appeared; Git would obey it", path.display()));

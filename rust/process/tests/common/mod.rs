@@ -22,6 +22,7 @@ pub struct Scripted {
     pub flags: u64,
     pub kept: Vec<RawFd>,
     pub enter: Result<u64, Failure>,
+    pub seclude: Result<u64, Failure>,
     pub restrict: Result<u64, Failure>,
 }
 
@@ -31,14 +32,15 @@ impl Scripted {
             flags: flags as u64,
             kept: Vec::new(),
             enter: Ok(0),
+            seclude: Ok(0),
             restrict: Ok(0),
         }
     }
 }
 
-// SAFETY: both acts only copy a plain value.
+// SAFETY: each act only copies a plain value.
 unsafe impl Confinement for Scripted {
-    fn clone_flags(&self) -> u64 {
+    fn namespaces(&self) -> u64 {
         self.flags
     }
 
@@ -48,6 +50,10 @@ unsafe impl Confinement for Scripted {
 
     fn enter(&self) -> Result<u64, Failure> {
         self.enter
+    }
+
+    fn seclude(&self) -> Result<u64, Failure> {
+        self.seclude
     }
 
     fn restrict(&self) -> Result<u64, Failure> {
