@@ -1,16 +1,15 @@
-//! One check: the suite runs, and everything its verdict rests on becomes typed evidence. What it printed is kept under its
-//! digest, so that the verdict can be read again from the bytes. Nothing here fails for what a suite does.
+//! One check: the suite runs, and everything its verdict rests on becomes typed evidence. What it printed goes along, to be kept
+//! under its digest. Nothing here fails: whatever keeps a suite from judging is evidence too.
 
 use super::place::{Place, Prepared};
 use super::suite::Suite;
 use super::trust::{Approval, TrustStore};
 use crate::outcome::tree_json;
 use crate::requirements::PlannedCheck;
-use crate::{Error, world};
+use crate::world;
 use coder_digest::{Clock, Digest};
 use coder_journal::{CheckOutcome, Held, Judgement, Sameness, SuiteEnding, SuiteEvidence};
 use coder_process::{Cancel, Ending, Event, Flow, Outcome, Output, Window};
-use coder_workspace::Retention;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -21,12 +20,18 @@ pub(super) struct Check<'a> {
     pub(super) suite: &'a Suite,
     pub(super) place: Place<'a>,
     pub(super) trust: &'a TrustStore,
-    pub(super) retention: &'a Retention,
     pub(super) candidate: Digest,
     /// How long it may take at most: what is left of the plan's time.
     pub(super) remaining: Duration,
     pub(super) clock: &'a dyn Clock,
     pub(super) cancel: &'a Cancel,
+}
+
+/// What one check saw, with the bytes that its digests are of.
+pub(super) struct Checked {
+    pub(super) outcome: CheckOutcome,
+    /// At most the plan's `output_bytes` each.
+    pub(super) streams: [Vec<u8>; 2],
 }
 
 /// What is known before a judgement is derived from it.
@@ -61,10 +66,7 @@ impl Facts {
 
 impl Check<'_> {
     /// Runs it.
-    ///
-    /// # Errors
-    /// Only where its output could not be kept: a verdict that cannot be held against bytes is none.
-    pub(super) fn run(&self) -> Result<CheckOutcome, Error> {
+    pub(super) fn run(&self) -> Checked {
         let workspace: &Path = self.place.workspace;
         // Read again for each check, so that an approval which was taken back meanwhile counts at once.
         let (facts, approval) = match self.trust.decide(self.suite, workspace) {
@@ -120,7 +122,7 @@ impl Check<'_> {
         }
     }
 
-    fn outcome(&self, facts: Facts, approval: Option<Approval>) -> Result<CheckOutcome, Error> {
+    fn outcome(&self, facts: Facts, approval: Option<Approval>) -> Checked {
         let (suite_evidence, malformed) = match facts.ending {
             SuiteEnding::Exited(0) if !facts.truncated => match SuiteEvidence::read(&facts.stdout) {
                 Ok(said) => (Some(said), None),
@@ -134,8 +136,8 @@ impl Check<'_> {
             reason: String::new(),
             ending: facts.ending,
             elapsed_ms: u64::try_from(facts.elapsed.as_millis()).unwrap_or(u64::MAX),
-            stdout_digest: self.retention.put(&facts.stdout)?,
-            stderr_digest: self.retention.put(&facts.stderr)?,
+            stdout_digest: Digest::of(&facts.stdout),
+            stderr_digest: Digest::of(&facts.stderr),
             output_truncated: facts.truncated,
             suite_evidence,
             group_clear: facts.group_clear,
@@ -157,7 +159,10 @@ impl Check<'_> {
             Some(detail) => format!("{reason}: {detail}"),
             None => reason.to_owned(),
         };
-        Ok(outcome)
+        Checked {
+            outcome,
+            streams: [facts.stdout, facts.stderr],
+        }
     }
 }
 

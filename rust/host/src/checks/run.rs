@@ -2,21 +2,22 @@
 //! a report: what keeps the checks from judging makes them unavailable, with the reason, and never fails the candidate. A checker
 //! that is killed in between leaves the intent alone, which `settle` closes as unavailable too.
 
-use super::outcome::Check;
+use super::outcome::{Check, Checked};
 use super::place::Place;
 use super::suite::{Outside, ProtectedSuite, Suite};
 use super::trust::TrustStore;
 use crate::admission::{cache_path, observe};
 use crate::confine::Environment;
 use crate::requirements::Requirements;
+use crate::retention_lock::RetentionLock;
 use crate::store_place::open_existing;
 use crate::sweep::{self, ScratchPlace};
 use crate::{Error, git_link};
 use coder_boundary::GitView;
 use coder_digest::{Clock, Digest, TaskId, json};
 use coder_journal::{
-    CHECKS_SCHEMA, CheckEvidence, CheckOutcome, CheckReport, Event, Execution, Judgement, Run, Sameness, Task,
-    VERIFICATION_SCHEMA, Verdict, prepared_plan,
+    CHECKS_SCHEMA, CheckEvidence, CheckReport, Event, Execution, Judgement, Run, Sameness, Task, VERIFICATION_SCHEMA,
+    Verdict, prepared_plan,
 };
 use coder_process::Cancel;
 use coder_workspace::{DigestCache, Retention, Snapshot};
@@ -56,23 +57,27 @@ pub fn run_checks(run: &CheckRun<'_>) -> Result<Task, Error> {
     let owner = store.own(run.task, OWNER_WAIT)?;
     let task = owner.record(&Event::CheckIntent {}, None)?;
     sweep::scratch(&store);
-    let report = match &task.run {
-        Some(admitted) => Session {
-            run,
-            store: store.path(),
-            task: &task,
-            admitted,
-        }
-        .report(),
+    let Some(admitted) = &task.run else {
         // The journal's rule for the intent demands a run.
-        None => {
-            return Err(Error::Absent {
-                task: task.task_id,
-                what: "run",
-            });
-        }
+        return Err(Error::Absent {
+            task: task.task_id,
+            what: "run",
+        });
     };
-    let report = Box::new(report);
+    let session = Session {
+        run,
+        store: store.path(),
+        task: &task,
+        admitted,
+    };
+    let judged = session.judge();
+    // From the first kept byte until the record that names it: what nothing names may be cleared away at any time.
+    let keeping = RetentionLock::share(store.path());
+    let kept = judged.and_then(|judged| {
+        keeping.as_ref().map_err(|error| Unavailable(error.message()))?;
+        judged.keep(store.path())
+    });
+    let report = Box::new(session.report(kept));
     Ok(owner.record(&Event::Checked { report }, None)?)
 }
 
@@ -85,6 +90,23 @@ impl From<Error> for Unavailable {
     }
 }
 
+/// What the checks came to, with every byte that the suites printed.
+struct Judged {
+    evidence: CheckEvidence,
+    streams: Vec<Vec<u8>>,
+}
+
+impl Judged {
+    /// Keeps what was printed: a verdict that cannot be held against bytes is none.
+    fn keep(self, store: &Path) -> Result<CheckEvidence, Unavailable> {
+        let retention = Retention::open(store).map_err(Error::from)?;
+        for stream in &self.streams {
+            retention.put(stream).map_err(Error::from)?;
+        }
+        Ok(self.evidence)
+    }
+}
+
 struct Session<'a> {
     run: &'a CheckRun<'a>,
     store: &'a Path,
@@ -93,14 +115,35 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn report(&self) -> CheckReport {
-        let candidate = self
-            .admitted
+    fn candidate(&self) -> Option<Digest> {
+        self.admitted
             .result
             .as_ref()
-            .and_then(|result| result.candidate_snapshot);
+            .and_then(|result| result.candidate_snapshot)
+    }
+
+    fn judge(&self) -> Result<Judged, Unavailable> {
+        match self.candidate() {
+            Some(candidate) => self.judged(candidate),
+            None => Err(Unavailable(
+                "the run left no candidate that could be observed whole".into(),
+            )),
+        }
+    }
+
+    fn report(&self, evidence: Result<CheckEvidence, Unavailable>) -> CheckReport {
+        let candidate = self.candidate();
         let context = self.admitted.admission.context.get("digest").and_then(Value::as_str);
-        let report = |verdict, evidence, reason| CheckReport {
+        let told = evidence.and_then(|evidence| {
+            let verdict = candidate.map_or(Verdict::Unavailable, |candidate| evidence.verdict(&candidate));
+            let value = serde_json::to_value(&evidence).map_err(|error| Unavailable(error.to_string()))?;
+            Ok((verdict, value, told(&evidence, verdict)))
+        });
+        let (verdict, evidence, reason) = match told {
+            Ok(told) => told,
+            Err(Unavailable(reason)) => (Verdict::Unavailable, Value::Null, Some(reason)),
+        };
+        CheckReport {
             schema: CHECKS_SCHEMA.to_owned(),
             requirements_digest: json::digest(self.admitted.admission.requirements()),
             context_digest: context.and_then(|text| text.parse().ok()),
@@ -108,28 +151,10 @@ impl Session<'_> {
             verdict,
             evidence,
             reason,
-        };
-        let evidence = match candidate {
-            Some(candidate) => self.evidence(candidate).map(|evidence| (evidence, candidate)),
-            None => Err(Unavailable(
-                "the run left no candidate that could be observed whole".into(),
-            )),
-        };
-        match evidence {
-            Ok((evidence, candidate)) => {
-                let verdict = evidence.verdict(&candidate);
-                let reason = told(&evidence, verdict);
-                let value = serde_json::to_value(&evidence);
-                match value {
-                    Ok(value) => report(verdict, value, reason),
-                    Err(error) => report(Verdict::Unavailable, Value::Null, Some(error.to_string())),
-                }
-            }
-            Err(Unavailable(reason)) => report(Verdict::Unavailable, Value::Null, Some(reason)),
         }
     }
 
-    fn evidence(&self, candidate: Digest) -> Result<CheckEvidence, Unavailable> {
+    fn judged(&self, candidate: Digest) -> Result<Judged, Unavailable> {
         let admission = &self.admitted.admission;
         let requirements = Requirements::parse(admission.requirements())?;
         requirements.admissible()?;
@@ -152,7 +177,11 @@ impl Session<'_> {
             ));
         }
         let suites = self.suites(&requirements, &workspace)?;
-        let checks = self.checks(&requirements, &suites, &workspace, candidate)?;
+        let checked = self.checks(&requirements, &suites, &workspace, candidate)?;
+        let (checks, streams): (Vec<_>, Vec<_>) = checked
+            .into_iter()
+            .map(|checked| (checked.outcome, checked.streams))
+            .unzip();
         let after = observe(&self.run.clock, &cache, &workspace);
         let mut evidence = CheckEvidence {
             schema: VERIFICATION_SCHEMA.to_owned(),
@@ -169,7 +198,10 @@ impl Session<'_> {
             checks,
         };
         evidence.verdict = evidence.judged(requirements.plan.checks.len());
-        Ok(evidence)
+        Ok(Judged {
+            evidence,
+            streams: streams.into_iter().flatten().collect(),
+        })
     }
 
     /// The suites as they are now, which must be those that were admitted.
@@ -211,11 +243,10 @@ impl Session<'_> {
         suites: &[Suite],
         workspace: &Path,
         candidate: Digest,
-    ) -> Result<Vec<CheckOutcome>, Unavailable> {
+    ) -> Result<Vec<Checked>, Unavailable> {
         let begun = Instant::now();
         let allowed = Duration::from_secs(requirements.plan.seconds);
         let place = ScratchPlace::create(self.store, &self.task.task_id)?;
-        let retention = Retention::open(self.store).map_err(Error::from)?;
         let mut outcomes = Vec::new();
         for (planned, suite) in requirements.plan.checks.iter().zip(suites) {
             let remaining = allowed.saturating_sub(begun.elapsed());
@@ -227,15 +258,14 @@ impl Session<'_> {
                 suite,
                 place: self.place(workspace, place.path()),
                 trust: self.run.trust,
-                retention: &retention,
                 candidate,
                 remaining,
                 clock: self.run.clock.as_ref(),
                 cancel: &self.run.cancel,
             };
-            let outcome = check.run()?;
-            let passed = outcome.verdict == Judgement::Passed;
-            outcomes.push(outcome);
+            let checked = check.run();
+            let passed = checked.outcome.verdict == Judgement::Passed;
+            outcomes.push(checked);
             if !passed {
                 break;
             }
