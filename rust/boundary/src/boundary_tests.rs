@@ -211,7 +211,10 @@ fn what_was_started_early_is_taken_where_it_is_how_a_command_begins(
     assert_eq!(taken.is_some(), fits || network == Network::Host);
     let command = boundary
         .command("/bin/sh")
-        .arguments(["-c", "test -d /usr/bin && test -c /dev/null && test -d /proc/1 && ! test -e /etc/shadow"])
+        .arguments([
+            "-c",
+            "test -d /usr/bin && test -c /dev/null && test -d /proc/1 && ! test -e /etc/shadow",
+        ])
         .stdin(coder_process::Stdin::Inherit)
         .stdout(coder_process::Output::Inherit)
         .stderr(coder_process::Output::Inherit);

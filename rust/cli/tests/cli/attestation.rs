@@ -73,6 +73,8 @@ fn a_statement_names_all_that_the_run_left_and_how_it_came_to_be() {
     assert_eq!(predicate["task"], json!({ "id": "task-1", "turn": 1 }));
     assert_eq!(predicate["intent_digest"], prepared.grant["intent_digest"]);
     assert_eq!(predicate["grant_digest"], admission["grant_digest"]);
+    let context = format!("sha256:{}", admission["context"]["digest"].as_str().unwrap());
+    assert_eq!(predicate["context_digest"], context);
     assert_eq!(
         predicate["source"],
         json!({ "snapshot": admission["source_snapshot"], "revision": admission["source_revision"] })

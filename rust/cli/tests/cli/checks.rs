@@ -195,7 +195,11 @@ fn a_candidate_that_does_what_was_asked_passes_and_the_verdict_can_be_derived_ag
     // What a suite printed is named by the report, so clearing up leaves it.
     let cleared = world.task(&["gc", "--older-than", "0"]).json();
     let blobs = cleared["cleared"].as_array().unwrap().iter();
-    assert_eq!(blobs.filter(|cleared| cleared["kind"] == "blob").count(), 0, "{cleared}");
+    assert_eq!(
+        blobs.filter(|cleared| cleared["kind"] == "blob").count(),
+        0,
+        "{cleared}"
+    );
     let verified = world.task(&["verify", "task-1"]).json();
     let names = verified["checks"].as_array().unwrap().iter();
     let held = names.filter(|check| check["name"] == "check_report" && check["finding"] == "holds");

@@ -51,8 +51,8 @@ pub(super) struct Predicate {
     pub(super) grant_digest: Digest,
     pub(super) source: SourcePart,
     pub(super) program_digest: Digest,
-    /// The whole of what the prompt was told about the repository, as admitted.
-    pub(super) context_digest: Digest,
+    /// What the prompt was told about the repository, as admitted; null for a command that has no prompt.
+    pub(super) context_digest: Option<Digest>,
     pub(super) trace_digest: Digest,
     pub(super) controller: Controller,
     pub(super) boundary: BoundaryPart,

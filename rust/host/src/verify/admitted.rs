@@ -1,5 +1,6 @@
 //! Holds the trace's own account of whose run it is, and of what was admitted, against the journal's record.
 
+use coder_digest::json;
 use coder_journal::{Run, Task};
 use coder_trace::{Opening, SessionId};
 use serde_json::Value;
@@ -37,6 +38,13 @@ pub(super) fn step(step: &Option<Value>, task: &Task, run: &Run) -> Result<(), S
     };
     let admission = &run.admission;
     let context = admission.context.get("digest").and_then(Value::as_str);
+    if let Value::Object(fields) = &admission.context {
+        let mut content = fields.clone();
+        content.remove("digest");
+        if context != Some(json::digest(&Value::Object(content)).hex().as_str()) {
+            return Err("the journal's context is not the one digested".to_owned());
+        }
+    }
     let expected = [
         ("grant_digest", Some(admission.grant_digest.to_string())),
         ("intent_digest", Some(task.intent_digest.to_string())),
