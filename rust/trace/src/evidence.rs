@@ -2,6 +2,7 @@
 //! a log that is missing or damaged is itself an answer.
 
 use crate::error::{Act, Error};
+use crate::kept_index::KeptIndexes;
 use crate::reader::Reader;
 use coder_digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,15 @@ pub struct Examined {
 
 /// Opens the log, if one is named, and says how far it can be believed.
 pub fn examine(path: Option<&Path>, expectation: Expectation) -> Examined {
-    let reader = path.map(Reader::open);
+    judged(path.map(Reader::open), expectation)
+}
+
+/// As [`examine`], through a kept index where it fits: for looking, not for proving.
+pub fn examine_kept(path: Option<&Path>, expectation: Expectation, kept: &KeptIndexes) -> Examined {
+    judged(path.map(|path| Reader::open_kept(path, kept)), expectation)
+}
+
+fn judged(reader: Option<Result<Reader, Error>>, expectation: Expectation) -> Examined {
     let state = match &reader {
         None => EvidenceState::NotStarted,
         Some(Ok(reader)) => evidence_state(reader, expectation),

@@ -45,21 +45,24 @@ pub(crate) struct Entry {
 #[derive(Clone)]
 pub struct Index {
     pub(crate) entries: Vec<Entry>,
-    opening: Option<Opening>,
-    met_session: bool,
-    ended: Option<Timestamp>,
-    chain: Option<Chain>,
-    faults: Vec<Fault>,
-    fault_count: u64,
-    torn: Option<Fault>,
-    lines: u64,
-    whole_bytes: u64,
-    bytes: u64,
-    hasher: Hasher,
-    digest: Digest,
-    last_line: Option<Digest>,
-    call_names: HashSet<Box<str>>,
-    unfinished: BTreeSet<u64>,
+    pub(crate) opening: Option<Opening>,
+    pub(crate) met_session: bool,
+    pub(crate) ended: Option<Timestamp>,
+    pub(crate) chain: Option<Chain>,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) fault_count: u64,
+    pub(crate) torn: Option<Fault>,
+    pub(crate) lines: u64,
+    pub(crate) whole_bytes: u64,
+    pub(crate) bytes: u64,
+    /// The hash of the whole lines as far as it went; gone where the index was read back, until it is asked for again.
+    pub(crate) hasher: Option<Hasher>,
+    /// The digest of the whole lines.
+    pub(crate) whole_digest: Digest,
+    pub(crate) digest: Digest,
+    pub(crate) last_line: Option<Digest>,
+    pub(crate) call_names: HashSet<Box<str>>,
+    pub(crate) unfinished: BTreeSet<u64>,
 }
 
 impl std::fmt::Debug for Index {
@@ -89,7 +92,8 @@ impl Index {
             lines: 0,
             whole_bytes: 0,
             bytes: 0,
-            hasher: Hasher::new(),
+            hasher: Some(Hasher::new()),
+            whole_digest: Digest::of(b""),
             digest: Digest::of(b""),
             last_line: None,
             call_names: HashSet::new(),
@@ -97,9 +101,11 @@ impl Index {
         }
     }
 
-    /// Takes the pass up from [`Index::whole_bytes`], where `input` must stand, to the end of `input`.
+    /// Takes the pass up from [`Index::whole_bytes`], where `input` must stand, to the end of `input`. The hash of what
+    /// lies before must be there: see [`Index::needs_hash`].
     pub(crate) fn scan(&mut self, mut input: impl BufRead) -> io::Result<()> {
         let mut line = Vec::new();
+        let mut hasher = self.hasher.take().unwrap_or_default();
         self.torn = None;
         loop {
             line.clear();
@@ -109,9 +115,11 @@ impl Index {
             if line.last() != Some(&b'\n') {
                 break;
             }
+            hasher.update(&line);
             self.whole_line(&line);
         }
-        let mut hasher = self.hasher.clone();
+        self.whole_digest = hasher.finish();
+        self.hasher = Some(hasher.clone());
         hasher.update(&line);
         self.digest = hasher.finish();
         self.bytes = hasher.bytes();
@@ -128,7 +136,6 @@ impl Index {
         let offset = self.whole_bytes;
         self.lines += 1;
         self.whole_bytes += line.len() as u64;
-        self.hasher.update(line);
         let digest = Digest::of(line);
         let (record, previous) = decode(line.strip_suffix(b"\n").unwrap_or(line));
         match record {
@@ -221,6 +228,20 @@ impl Index {
     /// The effects that were announced and have no result, by number: after a crash, what may or may not have happened.
     pub fn unfinished_effects(&self) -> Vec<u64> {
         self.unfinished.iter().copied().collect()
+    }
+
+    /// Whether the index was read back and knows the digest of its lines but not the hash that goes on from there.
+    pub(crate) fn needs_hash(&self) -> bool {
+        self.hasher.is_none()
+    }
+
+    /// Takes the hash of the whole lines, made anew; false where they are not the indexed ones.
+    pub(crate) fn take_hash(&mut self, hasher: Hasher) -> bool {
+        let same = hasher.bytes() == self.whole_bytes && hasher.finish() == self.whole_digest;
+        if same {
+            self.hasher = Some(hasher);
+        }
+        same
     }
 
     pub(crate) fn is_torn(&self) -> bool {

@@ -8,7 +8,8 @@
 //!
 //! An effect is announced by [`Writer::intend`], which alone gives the [`Intent`] that [`Writer::conclude`] takes.
 //!
-//! [`Reader`] indexes a log in one pass and pages it by seeking; every fault is named with its line. [`examine`] says how
+//! [`Reader`] indexes a log in one pass and pages it by seeking; every fault is named with its line. [`KeptIndexes`] spare
+//! the next look that pass. [`examine`] says how
 //! far a log can be believed, [`view_page`] gives one page for a task's view, [`repair`] cuts a torn tail,
 //! [`atif_document`] renders the document that other tools read, and [`check::strict`] checks any such document.
 //!
@@ -47,6 +48,8 @@ mod evidence;
 mod export;
 mod fault;
 mod index;
+mod index_file;
+mod kept_index;
 pub mod limits;
 mod open;
 mod reader;
@@ -65,10 +68,11 @@ pub use bytes::Bytes;
 pub use cursor::{CURSOR_SCHEMA, Cursor, Subject};
 pub use effect::{EffectKind, EffectKindError, EffectRecord, Intent, ResultRecord, Unconcluded};
 pub use error::{Act, Error, Hazard};
-pub use evidence::{EvidenceState, Examined, Expectation, Retention, evidence_state, examine};
+pub use evidence::{EvidenceState, Examined, Expectation, Retention, evidence_state, examine, examine_kept};
 pub use export::{atif_document, write_atif_document};
 pub use fault::{Fault, FaultKind};
 pub use index::{Chain, Index, Opening};
+pub use kept_index::KeptIndexes;
 pub use reader::{PageSize, Reader};
 pub use record::{READABLE_VERSIONS, SCHEMA_VERSION};
 pub use repair::{Cut, Repaired, repair};

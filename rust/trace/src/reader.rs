@@ -3,11 +3,12 @@
 
 use crate::error::{Act, Error};
 use crate::index::{Entry, Index};
+use crate::kept_index::{Found, KeptIndexes};
 use crate::limits;
 use crate::open::{Access, open};
 use crate::record::{Record, decode};
 use crate::step::RecordedStep;
-use coder_digest::Digest;
+use coder_digest::{Digest, Hasher};
 use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
@@ -68,6 +69,58 @@ impl Reader {
         Ok(reader)
     }
 
+    /// As [`Reader::open`], but takes what was kept of an earlier look as far as it can be shown to fit, and keeps what
+    /// this one found. For looking, not for proving.
+    ///
+    /// # Errors
+    /// As [`Reader::open`]. An index that is missing, damaged, stale or cannot be kept is no error.
+    pub fn open_kept(path: &Path, kept: &KeptIndexes) -> Result<Self, Error> {
+        let file = open(path, Access::Read)?;
+        // Before anything is read: what is written from here on shows in the next look's facts.
+        let facts = file.metadata().map_err(|source| Error::file(path, Act::Read, source))?;
+        let mut reader = Self {
+            file,
+            path: path.to_owned(),
+            index: Index::empty(),
+        };
+        match kept.find(path, &facts) {
+            Some(Found::Unwritten(index)) => {
+                reader.index = index;
+                return Ok(reader);
+            }
+            Some(Found::Doubtful(index)) => {
+                reader.index = index;
+                if !reader.hash_again()? {
+                    reader.index = Index::empty();
+                }
+            }
+            None => {}
+        }
+        let taken = reader.index.whole_bytes();
+        reader.refresh()?;
+        kept.keep(path, &facts, taken, &reader.index);
+        Ok(reader)
+    }
+
+    /// Hashes the indexed lines anew; false where they are not the indexed ones any more.
+    fn hash_again(&mut self) -> Result<bool, Error> {
+        let failed = |source| Error::file(&self.path, Act::Read, source);
+        let mut hasher = Hasher::new();
+        let mut buffer = vec![0; BUFFER];
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let mut lines = file.take(self.index.whole_bytes());
+        loop {
+            match lines.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => hasher.update(buffer.get(..count).unwrap_or_default()),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(self.index.take_hash(hasher))
+    }
+
     /// Indexes what was appended since.
     ///
     /// # Errors
@@ -96,7 +149,7 @@ impl Reader {
 
     fn scan(&mut self) -> Result<(), Error> {
         let from = self.index.whole_bytes();
-        if self.size()? < from {
+        if self.size()? < from || (self.index.needs_hash() && !self.hash_again()?) {
             return Err(self.changed(self.index.lines()));
         }
         let failed = |source| Error::file(&self.path, Act::Read, source);

@@ -3,10 +3,12 @@
 
 use crate::cursor::{Cursor, Subject};
 use crate::error::Error;
-use crate::evidence::{EvidenceState, Expectation, examine};
+use crate::evidence::{EvidenceState, Examined, Expectation, examine, examine_kept};
 use crate::fault::Fault;
+use crate::kept_index::KeptIndexes;
 use crate::reader::PageSize;
 use crate::render::render_step;
+use crate::step::RecordedStep;
 use coder_digest::Digest;
 use serde::Serialize;
 use serde_json::Value;
@@ -39,9 +41,12 @@ pub struct EvidencePage {
     pub more_available: bool,
     /// The steps as in the rendered document.
     pub steps: Vec<Value>,
+    /// The same steps as recorded, for those who show them in another form.
+    #[serde(skip)]
+    pub recorded: Vec<RecordedStep>,
 }
 
-/// The page of the log `path` that `cursor` leads to, or the first.
+/// The page of the log `path` that `cursor` leads to, or the first; through a kept index where there is one that fits.
 ///
 /// # Errors
 /// [`Error::Cursor`] (`command_conflict`) where the cursor is not of this subject or this log's steps;
@@ -52,8 +57,26 @@ pub fn view_page(
     cursor: Option<&Cursor>,
     size: PageSize,
     expectation: Expectation,
+    kept: Option<&KeptIndexes>,
 ) -> Result<EvidencePage, Error> {
-    let examined = examine(Some(path), expectation);
+    if let Some(kept) = kept {
+        let examined = examine_kept(Some(path), expectation, kept);
+        match page(subject, examined, cursor, size, expectation) {
+            // The bytes themselves contradict the index, whatever the file's times say: they are right.
+            Err(Error::Changed { .. }) => {}
+            answer => return answer,
+        }
+    }
+    page(subject, examine(Some(path), expectation), cursor, size, expectation)
+}
+
+fn page(
+    subject: Subject<'_>,
+    examined: Examined,
+    cursor: Option<&Cursor>,
+    size: PageSize,
+    expectation: Expectation,
+) -> Result<EvidencePage, Error> {
     let (state, reader) = (examined.state, examined.reader.and_then(Result::ok));
     if let Some(cursor) = cursor {
         match &reader {
@@ -70,10 +93,14 @@ pub fn view_page(
     };
     let first = cursor.map_or(1, Cursor::next_step);
     let entries = reader.entries(first, size.get());
-    let steps = (first..)
-        .zip(entries)
-        .map(|(step_id, entry)| Ok(render_step(step_id, &reader.step(entry)?, entry.call_name.as_deref())))
+    let recorded = entries
+        .iter()
+        .map(|entry| reader.step(entry))
         .collect::<Result<Vec<_>, Error>>()?;
+    let steps: Vec<Value> = (first..)
+        .zip(entries.iter().zip(&recorded))
+        .map(|(step_id, (entry, recorded))| render_step(step_id, recorded, entry.call_name.as_deref()))
+        .collect();
     let index = reader.index();
     let next_step = first + steps.len() as u64;
     let more_available = next_step <= index.steps();
@@ -90,6 +117,7 @@ pub fn view_page(
         next: (more_available || may_grow).then(|| Cursor::at(subject, &reader, next_step)),
         more_available,
         steps,
+        recorded,
     })
 }
 
@@ -110,6 +138,7 @@ pub fn not_started() -> EvidencePage {
         next: None,
         more_available: false,
         steps: Vec::new(),
+        recorded: Vec::new(),
     }
 }
 

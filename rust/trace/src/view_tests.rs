@@ -23,6 +23,7 @@ fn page(path: &Path, cursor: Option<&Cursor>, count: u64) -> Result<EvidencePage
         cursor,
         PageSize::new(count).unwrap(),
         Expectation::default(),
+        None,
     )
 }
 
