@@ -237,6 +237,9 @@ class Summary(TypedDict):
     task_id: str
     revision: int
     title: str
+    submitted_at: int
+    """Milliseconds since 1970 UTC, as `changed_at`."""
+    changed_at: int
     turn: int
     status: Status
     execution: Execution

@@ -3,6 +3,7 @@
 
 use crate::output::Failure;
 use coder_digest::{Clock, SystemClock};
+use coder_host::{Colours, Screen};
 use coder_process::{Cancel, Reason};
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -53,6 +54,19 @@ pub(crate) fn store(named: Option<&Path>, status: u8) -> Result<PathBuf, Failure
                 status,
             )),
         },
+    }
+}
+
+/// What text on standard output is made for. Colours are off where `NO_COLOR` says so, and on a terminal that has none.
+pub(crate) fn screen() -> Screen {
+    let width = terminal_size::terminal_size_of(std::io::stdout()).map_or(80, |(width, _)| usize::from(width.0));
+    let plain = environment("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = environment("TERM").is_none_or(|kind| kind == "dumb");
+    Screen {
+        // Below this a table is no help, whatever a terminal says of itself.
+        width: width.max(20),
+        colours: if plain || dumb { Colours::Off } else { Colours::On },
+        now: clock().now(),
     }
 }
 

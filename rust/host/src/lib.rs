@@ -4,7 +4,9 @@
 //! machine, and only then runs the loop: every model request, read and command is announced on disk before it happens and
 //! answered after it. What the run left is kept and named by digest, the trace is sealed, the result recorded.
 //! [`Launch`] is the friendly door to the same: it makes the worktree, the task and the grant itself. [`verify`]
-//! re-derives everything offline, [`export_in_toto`] states what a run was for those who have no store; [`view`], [`artifact`] and [`export_atif`] look. [`Execution`] runs one command in the
+//! re-derives everything offline, [`export_in_toto`] states what a run was for those who have no store; [`view`],
+//! [`artifact`] and [`export_atif`] look; [`list_table`], [`task_sheet`] and [`page`] show it to a person. [`Execution`]
+//! runs one command in the
 //! boundary without a task. [`Demo`] shows it all on an embedded repository, and [`diagnose`] says what this machine can do.
 //!
 //! Time, randomness and the environment come in as values. Nothing here prints, and nothing reads a credential but the
@@ -33,6 +35,7 @@ mod judge;
 mod labels;
 mod launch;
 mod outcome;
+mod page;
 mod patience;
 mod progress;
 mod recorder;
@@ -41,12 +44,14 @@ mod repository;
 mod requirements;
 mod retention_lock;
 mod route;
+mod screen;
 mod shell;
 mod shell_word;
 mod store_place;
 mod sweep;
 #[cfg(test)]
 mod testing;
+mod timeline;
 mod verify;
 mod view;
 mod world;
@@ -71,16 +76,18 @@ pub use exec::{Commands, Executed, Execution, PreparedExecution, Report, Streams
 pub use gc::{Cleared, Gc, Left, Leftover, Sweep, gc};
 pub use grant::{Grant, NewGrant, Work, WorkspaceAccess, write as write_grant};
 pub use launch::{Launch, Launched, Standing as WorktreeStanding, worktree_place};
+pub use page::page;
 pub use progress::{Progress, Watcher};
-pub use report_file::ReportFile;
+pub use report_file::{Existing, ReportFile};
 pub use repository::{RepositoryRun, run_repository};
 pub use requirements::{
     CANDIDATE, CheckLineage, Edition, KnowledgeInput, PLAN_SCHEMA, Plan, PlannedCheck, Requirement, Requirements,
     SCHEMA as REQUIREMENTS_SCHEMA, without_run_number,
 };
+pub use screen::{Colours, Screen};
 pub use shell_word::{shell_path, shell_word};
 pub use store_place::{default_store, open_existing, open_to_read};
 pub use verify::{
     AttestationState, Check, Compared, Finding, SignatureState, Verdict, Verification, verify, verify_since,
 };
-pub use view::{KeptPatch, View, artifact, candidate, export_atif, patch, view};
+pub use view::{KeptPatch, View, artifact, candidate, export_atif, list_table, patch, task_sheet, view};

@@ -73,3 +73,30 @@ fn a_place_that_cannot_be_written_refuses_at_once() {
         assert_eq!(ReportFile::open(Path::new(path)).unwrap_err().code(), "io", "{path}");
     }
 }
+
+#[test]
+fn a_page_replaces_nothing_unless_told_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("page.html");
+    let place = ReportFile::open_page(&path, Existing::Keep).unwrap();
+    // One that came to be there meanwhile stays too.
+    std::fs::write(&path, "mine").unwrap();
+    let refused = [
+        place.write(b"page").unwrap_err(),
+        ReportFile::open_page(&path, Existing::Keep).unwrap_err(),
+    ];
+    for error in refused {
+        let expected = format!(
+            "could not write the page {}: a file is there already: --force replaces it",
+            path.display()
+        );
+        assert_eq!(error.message(), expected);
+    }
+    let names = || std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!((std::fs::read_to_string(&path).unwrap().as_str(), names()), ("mine", 1));
+    ReportFile::open_page(&path, Existing::Replace)
+        .unwrap()
+        .write(b"page")
+        .unwrap();
+    assert_eq!((std::fs::read_to_string(&path).unwrap().as_str(), names()), ("page", 1));
+}

@@ -42,6 +42,7 @@ impl Screen {
     pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
         let code = match (self.colours, tone) {
             (Colours::Off, _) => return text.to_owned(),
+            (Colours::On, _) if text.is_empty() => return String::new(),
             (Colours::On, Tone::Good) => "32",
             (Colours::On, Tone::Bad) => "31",
             (Colours::On, Tone::Busy) => "33",
@@ -79,6 +80,40 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     cut
 }
 
+/// `text` in harmless lines of at most `width` columns, broken between words where it can be.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut wrapped = Vec::new();
+    for line in lines(text.as_bytes()) {
+        let mut rest = line.as_str();
+        while columns(rest) > width && width > 0 {
+            let fitting = fitting_bytes(rest, width);
+            // The space that ends the last word that fits may be the first character that does not.
+            let (end, next) = match rest.get(..=fitting).unwrap_or(rest).rfind(' ') {
+                Some(space) if space > 0 => (space, space + 1),
+                Some(_) | None => (fitting, fitting),
+            };
+            wrapped.push(rest.get(..end).unwrap_or(rest).to_owned());
+            rest = rest.get(next..).unwrap_or_default();
+        }
+        if !rest.is_empty() || line.is_empty() {
+            wrapped.push(rest.to_owned());
+        }
+    }
+    wrapped
+}
+
+/// How many bytes of `text` fit into `width` columns; at least one character, so that there is an end to it.
+fn fitting_bytes(text: &str, width: usize) -> usize {
+    let mut used = 0;
+    for (place, character) in text.char_indices() {
+        used += character.width().unwrap_or(0);
+        if used > width && place > 0 {
+            return place;
+        }
+    }
+    text.len()
+}
+
 /// `text` with spaces up to `width` columns.
 pub(crate) fn padded(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(columns(text));
@@ -88,7 +123,7 @@ pub(crate) fn padded(text: &str, width: usize) -> String {
 /// `text` as one harmless line: line ends and tabs become spaces.
 pub(crate) fn line(text: &str) -> String {
     let spaced = text.split(['\n', '\t']).collect::<Vec<_>>().join(" ");
-    harmless(spaced.trim().as_bytes())
+    harmless(spaced.trim_end().as_bytes())
 }
 
 /// The lines of `bytes`, harmless, each cut to [`LINE_CHARACTERS`]. A last line end begins no line.
@@ -200,7 +235,7 @@ pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

@@ -19,7 +19,7 @@ fn what_is_shown_is_harmless(#[case] text: &str, #[case] shown: &str) {
 #[rstest]
 #[case::nothing(b"", &[])]
 #[case::a_line_end(b"\n", &[])]
-#[case::an_empty_line(b"\n\n", &[""])]
+#[case::empty_lines(b"\n\n", &["", ""])]
 #[case::windows(b"a\r\nb", &["a", "b"])]
 #[case::not_text(b"a\xff\xfeb\n", &["a\u{fffd}\u{fffd}b"])]
 fn lines_of_bytes(#[case] bytes: &[u8], #[case] expected: &[&str]) {
@@ -29,7 +29,10 @@ fn lines_of_bytes(#[case] bytes: &[u8], #[case] expected: &[&str]) {
 #[test]
 fn a_line_of_mebibytes_is_cut_and_says_so() {
     let shown = lines(&vec![b'x'; 2 << 20]);
-    assert_eq!(shown, [format!("{}… [a line of 2097152 bytes]", "x".repeat(LINE_CHARACTERS))]);
+    assert_eq!(
+        shown,
+        [format!("{}… [a line of 2097152 bytes]", "x".repeat(LINE_CHARACTERS))]
+    );
 }
 
 #[rstest]
@@ -40,6 +43,18 @@ fn a_line_of_mebibytes_is_cut_and_says_so() {
 #[case::lines("a\n\tb", 9, "a  b")]
 fn one_line_fits_its_width(#[case] text: &str, #[case] width: usize, #[case] shown: &str) {
     assert_eq!(fit(text, width), shown);
+}
+
+#[rstest]
+#[case::fits("one two", 7, &["one two"])]
+#[case::at_the_space("one two", 3, &["one", "two"])]
+#[case::between("one two three", 8, &["one two", "three"])]
+#[case::a_long_word("abcdefg hi", 3, &["abc", "def", "g", "hi"])]
+#[case::wide("漢字漢", 4, &["漢字", "漢"])]
+#[case::too_narrow("漢", 1, &["漢"])]
+#[case::indented("  one two", 5, &["  one", "two"])]
+fn prose_is_wrapped_between_words(#[case] text: &str, #[case] width: usize, #[case] expected: &[&str]) {
+    assert_eq!(wrapped(text, width), expected);
 }
 
 #[rstest]
@@ -75,11 +90,11 @@ fn ages(#[case] seconds: i64, #[case] shown: &str) {
 
 proptest! {
     #[test]
-    fn nothing_that_steers_comes_through(bytes in proptest::collection::vec(any::<u8>(), 0..200), width in 0_usize..40) {
+    fn nothing_that_steers_comes_through(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in any::<String>(), width in 0_usize..40) {
         for line in lines(&bytes) {
             prop_assert!(!line.chars().any(is_unsafe_to_show), "{line:?}");
         }
-        let fitted = fit(&String::from_utf8_lossy(&bytes), width);
+        let fitted = fit(&text, width);
         prop_assert!(!fitted.chars().any(is_unsafe_to_show) && columns(&fitted) <= width, "{fitted:?}");
     }
 }

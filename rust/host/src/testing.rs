@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(crate) mod run;
+
 pub(crate) struct World {
     directory: tempfile::TempDir,
 }

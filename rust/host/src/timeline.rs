@@ -5,6 +5,7 @@
 mod fold;
 mod output;
 
+pub(crate) use fold::Fold;
 pub(crate) use output::Output;
 
 use coder_agent::{Action, Cost};

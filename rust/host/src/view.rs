@@ -1,14 +1,27 @@
 //! What may be looked at of a task, by any process at any time: a page of its evidence, one kept file, the trace as a
-//! document. Takes no lock that keeps a writer out and changes nothing.
+//! document. Takes no lock that keeps a writer out and changes nothing but the index kept of a large trace. How it is
+//! shown to a person is in `view`'s parts and in `page`.
+
+mod list;
+mod show;
+mod story;
+
+pub use list::list_table;
+pub use show::task_sheet;
+pub(crate) use show::{result_cost, verdict_word};
+pub(crate) use story::{evidence_words, token_words};
 
 use crate::Error;
-use coder_digest::BytePath;
+use coder_digest::{BytePath, Timestamp};
 use coder_journal::{CostStatus, Run, Store, Task};
 use coder_trace::{
-    Cursor, EvidencePage, Expectation, PageSize, Reader, Retention as Retained, Step, Subject, VIEW_SCHEMA,
+    Cursor, EvidencePage, Expectation, KeptIndexes, PageSize, Reader, Retention as Retained, Step, Subject, VIEW_SCHEMA,
 };
-use coder_workspace::{Manifest, Retention, manifest};
+use coder_workspace::{MAXIMUM_FILE_BYTES, Manifest, Retention, State, manifest};
 use serde::Serialize;
+
+/// The store's folder of kept indexes.
+const INDEXES: &str = "index";
 
 /// `openagents.coder.task-view.v1` (facts 9.6).
 #[derive(Debug, Serialize)]
@@ -22,7 +35,8 @@ pub struct View {
     pub artifacts: Option<Manifest>,
     /// Why there is none although the result names one.
     pub artifact_error: Option<String>,
-    artifact_faults: Vec<String>,
+    /// What of the candidate is not kept, or no longer as it was kept, each with its path.
+    pub artifact_faults: Vec<String>,
     /// How the independent checks stand.
     pub verification: &'static str,
     /// Whether the candidate was integrated: this host never does.
@@ -33,7 +47,7 @@ pub struct View {
     pub cost_status: CostStatus,
 }
 
-fn expectation(run: &Run) -> Expectation {
+pub(crate) fn expectation(run: &Run) -> Expectation {
     match &run.result {
         Some(result) => Expectation {
             digest: result.trace_digest,
@@ -47,7 +61,7 @@ fn expectation(run: &Run) -> Expectation {
     }
 }
 
-/// One page of a task.
+/// One page of a task. `now` is what tells a trace that has settled from one just written.
 ///
 /// # Errors
 /// The journal's; `command_conflict` for a cursor of another view.
@@ -56,6 +70,7 @@ pub fn view(
     task: &coder_digest::TaskId,
     cursor: Option<&Cursor>,
     size: PageSize,
+    now: Timestamp,
 ) -> Result<View, Error> {
     let task = store.show(task)?;
     let evidence = match &task.run {
@@ -67,7 +82,9 @@ pub fn view(
                 intent: task.intent_digest,
                 trace_file: file,
             };
-            coder_trace::view_page(subject, &store.path().join(file), cursor, size, expectation(run))?
+            let kept = KeptIndexes::new(store.path().join(INDEXES), now);
+            let path = store.path().join(file);
+            coder_trace::view_page(subject, &path, cursor, size, expectation(run), Some(&kept))?
         }
     };
     let (artifacts, artifact_error) = match candidate(store, &task) {
@@ -76,14 +93,13 @@ pub fn view(
         Err(error) => (None, Some(error.message())),
     };
     let result = task.run.as_ref().and_then(|run| run.result.as_ref());
-    let artifact_faults = artifacts
-        .iter()
-        .flat_map(|manifest| &manifest.entries)
-        .filter_map(|entry| entry.reason.clone());
     Ok(View {
         schema: VIEW_SCHEMA,
         evidence,
-        artifact_faults: artifact_faults.collect(),
+        artifact_faults: artifacts
+            .as_ref()
+            .map(|manifest| artifact_faults(store, manifest))
+            .unwrap_or_default(),
         artifacts,
         artifact_error,
         verification: task.checks.as_str(),
@@ -94,6 +110,23 @@ pub fn view(
         cost_status: result.map_or(CostStatus::Unknown, |result| result.cost_status),
         task,
     })
+}
+
+/// What is wrong with the kept files: those that were not kept, with the reason, and those whose bytes are no longer the
+/// ones that were. Every kept byte is compared; there are at most 8 MiB.
+pub(crate) fn artifact_faults(store: &Store, manifest: &Manifest) -> Vec<String> {
+    let retention = Retention::open(store.path());
+    let fault = |entry: &coder_workspace::Artifact| -> Option<String> {
+        let reason = match (entry.state, &entry.digest, &retention) {
+            (State::Retained, Some(digest), Ok(retention)) => {
+                Error::from(retention.get(digest, MAXIMUM_FILE_BYTES).err()?).message()
+            }
+            (State::Retained, _, _) => "it cannot be looked for".to_owned(),
+            _ => entry.reason.clone()?,
+        };
+        Some(format!("`{}`: {reason}", entry.path))
+    };
+    manifest.entries.iter().filter_map(fault).collect()
 }
 
 /// The manifest of the task's candidate.

@@ -45,6 +45,10 @@ pub struct Summary {
     pub revision: u64,
     /// Its title.
     pub title: String,
+    /// When it was submitted.
+    pub submitted_at: Timestamp,
+    /// When its last record was made.
+    pub changed_at: Timestamp,
     /// Its current turn, from 1.
     pub turn: u64,
     /// Where it stands.
@@ -53,6 +57,18 @@ pub struct Summary {
     pub execution: Execution,
     /// What its checks say.
     pub checks: Checks,
+}
+
+/// What [`summary`] reads of the tasks; the times are those of the first and the last record.
+macro_rules! summaries {
+    () => {
+        "SELECT task_id, revision, title, turn, status, execution, checks,
+            (SELECT at FROM commands WHERE task_id = tasks.task_id AND sequence = 1),
+            coalesce(
+                (SELECT at FROM events WHERE task_id = tasks.task_id AND sequence = tasks.sequence),
+                (SELECT at FROM commands WHERE task_id = tasks.task_id AND sequence = tasks.sequence))
+        FROM tasks"
+    };
 }
 
 impl std::fmt::Debug for Store {
@@ -220,10 +236,7 @@ impl Store {
     /// # Errors
     /// `corrupt_store`, `io`.
     pub fn list(&self) -> Result<Vec<Summary>, Error> {
-        self.summaries(
-            "SELECT task_id, revision, title, turn, status, execution, checks FROM tasks WHERE archived IS NULL
-             ORDER BY rowid",
-        )
+        self.summaries(concat!(summaries!(), " WHERE archived IS NULL ORDER BY rowid"))
     }
 
     /// All tasks, archived ones too, in the order they were submitted.
@@ -231,7 +244,7 @@ impl Store {
     /// # Errors
     /// As [`Store::list`].
     pub fn list_all(&self) -> Result<Vec<Summary>, Error> {
-        self.summaries("SELECT task_id, revision, title, turn, status, execution, checks FROM tasks ORDER BY rowid")
+        self.summaries(concat!(summaries!(), " ORDER BY rowid"))
     }
 
     fn summaries(&self, statement: &'static str) -> Result<Vec<Summary>, Error> {
@@ -375,11 +388,14 @@ pub(crate) struct Current {
 
 fn summary(row: &Row<'_>) -> rusqlite::Result<Option<Summary>> {
     let text = |index| row.get::<_, String>(index);
-    let (Ok(task_id), Some(status), Some(execution), Some(checks)) = (
+    // A task without the records it counts is damage, and told as such.
+    let (Ok(task_id), Some(status), Some(execution), Some(checks), Some(submitted), Some(changed)) = (
         text(0)?.parse(),
         Status::from_text(&text(4)?),
         Execution::from_text(&text(5)?),
         Checks::from_text(&text(6)?),
+        row.get::<_, Option<i64>>(7)?,
+        row.get::<_, Option<i64>>(8)?,
     ) else {
         return Ok(None);
     };
@@ -387,6 +403,8 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Option<Summary>> {
         task_id,
         revision: row.get(1)?,
         title: row.get(2)?,
+        submitted_at: Timestamp(submitted),
+        changed_at: Timestamp(changed),
         turn: row.get(3)?,
         status,
         execution,

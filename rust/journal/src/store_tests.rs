@@ -108,12 +108,23 @@ fn tasks_are_listed_in_their_order_and_shown() {
             task_id: id("b"),
             revision: 1,
             title: "Fix the parser".into(),
+            submitted_at: listed[0].submitted_at,
+            changed_at: listed[0].submitted_at,
             turn: 1,
             status: Status::Queued,
             execution: Execution::NotStarted,
             checks: Checks::NotRun
         }
     );
+    assert!(listed.is_sorted_by_key(|summary| summary.submitted_at));
+    let receipt = world.store.command(&fixtures::cancel("c", &id("b"), 1)).unwrap();
+    let records = world.store.history(&id("b")).unwrap();
+    let cancelled = &world.store.list().unwrap()[0];
+    assert_eq!(
+        (cancelled.submitted_at, cancelled.changed_at),
+        (records[0].at, records[1].at)
+    );
+    assert_eq!(receipt.revision, cancelled.revision);
     assert_eq!(code(world.store.show(&id("absent"))), "not_found");
     assert_eq!(code(world.store.history(&id("absent"))), "not_found");
     assert_eq!(code(world.store.verify(&id("absent"))), "not_found");

@@ -187,7 +187,8 @@ impl Store {
     ) -> PyResult<Bound<'py, PyAny>> {
         self.document(py, |store| {
             let cursor: Option<Cursor> = cursor.map(|place| place.0.parse()).transpose()?;
-            coder_host::view(store, &task_id.0, cursor.as_ref(), PageSize::new(limit)?)
+            let size = PageSize::new(limit)?;
+            coder_host::view(store, &task_id.0, cursor.as_ref(), size, SystemClock.now())
         })
     }
 

@@ -88,9 +88,7 @@ impl KeptIndexes {
         let temporary = path.with_extension(format!("{}.new", std::process::id()));
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file: File = rustix::fs::open(&temporary, flags, Mode::RUSR | Mode::WUSR)?.into();
-        let written = file
-            .write_all(bytes)
-            .and_then(|()| std::fs::rename(&temporary, path));
+        let written = file.write_all(bytes).and_then(|()| std::fs::rename(&temporary, path));
         if written.is_err() {
             // Ours and half written; the first error is the one that counts.
             let _ = rustix::fs::unlinkat(CWD, &temporary, AtFlags::empty());

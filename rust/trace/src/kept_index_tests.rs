@@ -89,8 +89,22 @@ fn described(index: &Index) -> String {
 fn a_second_look_reads_the_index_and_says_the_same() {
     let store = Store::new();
     store.assert_right(&store.open(LATER));
-    assert_eq!(store.index_file().metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(store.folder.path().join("index").metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(
+        store.index_file().metadata().unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    assert_eq!(
+        store
+            .folder
+            .path()
+            .join("index")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o700
+    );
     assert!(store.was_taken_unread(LATER));
     store.assert_right(&store.open(LATER));
 }
@@ -133,8 +147,16 @@ fn times_set_back_hide_no_change() {
     bytes[70_000] ^= 1;
     rewrite(&store.path, &bytes);
     let times = std::fs::FileTimes::new().set_modified(before.modified().unwrap());
-    File::options().write(true).open(&store.path).unwrap().set_times(times).unwrap();
-    assert_eq!(store.path.metadata().unwrap().modified().unwrap(), before.modified().unwrap());
+    File::options()
+        .write(true)
+        .open(&store.path)
+        .unwrap()
+        .set_times(times)
+        .unwrap();
+    assert_eq!(
+        store.path.metadata().unwrap().modified().unwrap(),
+        before.modified().unwrap()
+    );
     store.assert_right(&store.open(LATER));
 }
 
@@ -231,7 +253,11 @@ fn a_step_that_is_not_the_indexed_one_is_never_shown() {
     written.index.entries[9].digest = Digest::of(b"another");
     std::fs::write(store.index_file(), encode(&written).unwrap()).unwrap();
     let task = coder_digest::TaskId::new("fix").unwrap();
-    let subject = crate::Subject { task: &task, intent: Digest::of(b"intent"), trace_file: "fix.1.atif.jsonl" };
+    let subject = crate::Subject {
+        task: &task,
+        intent: Digest::of(b"intent"),
+        trace_file: "fix.1.atif.jsonl",
+    };
     let (size, expected) = (crate::PageSize::default(), crate::Expectation::default());
     let kept = store.indexes(LATER);
     let page = |kept| crate::view_page(subject, &store.path, None, size, expected, kept).unwrap();

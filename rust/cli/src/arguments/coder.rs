@@ -235,6 +235,12 @@ pub struct ViewArguments {
     /// Where the page before ended: its `next` value
     #[arg(long, value_name = "JSON")]
     pub cursor: Option<String>,
+    /// Write the whole task as one page for a browser
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["limit", "cursor", "json"])]
+    pub html: Option<PathBuf>,
+    /// Replace the page if it is there already
+    #[arg(long, requires = "html")]
+    pub force: bool,
 }
 
 /// `coder task artifact`.

@@ -1,20 +1,20 @@
-//! `coder task`: which verb does what; list, show, view, artifact, export and verify are here, the others in files of their
-//! own. Answers are JSON, and for a person on a terminal a short table; refusals are JSON on standard error with status 1.
+//! `coder task`: which verb does what; artifact is here, the others in files of their own. Answers are JSON, and for a
+//! person on a terminal in words; refusals are JSON on standard error with status 1.
 
 mod archive;
 mod check;
 mod command;
 mod export;
 mod gc;
+mod look;
 mod verify;
 
-use crate::arguments::{ArtifactArguments, ListArguments, StoreArguments, TaskCommand, TaskName, ViewArguments};
+use crate::arguments::{ArtifactArguments, StoreArguments, TaskCommand, TaskName};
 use crate::output::{self, Failure};
 use crate::surroundings;
 use coder_digest::{BytePath, TaskId};
 use coder_host::open_to_read;
-use coder_journal::{Store, Summary};
-use coder_trace::{Cursor, PageSize};
+use coder_journal::Store;
 use serde_json::json;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -27,9 +27,9 @@ pub(crate) fn task(verb: TaskCommand) -> Result<u8, Failure> {
         TaskCommand::Cancel(arguments) => command::cancel(&arguments),
         TaskCommand::Correct(arguments) => command::correct(&arguments),
         TaskCommand::Continue(arguments) => command::follow_up(&arguments),
-        TaskCommand::List(arguments) => list(&arguments),
-        TaskCommand::Show(arguments) => show(&arguments),
-        TaskCommand::View(arguments) => view(&arguments),
+        TaskCommand::List(arguments) => look::list(&arguments),
+        TaskCommand::Show(arguments) => look::show(&arguments),
+        TaskCommand::View(arguments) => look::view(&arguments),
         TaskCommand::Artifact(arguments) => artifact(&arguments),
         TaskCommand::Export(arguments) => export::export(&arguments),
         TaskCommand::Verify(arguments) => verify::verify(&arguments),
@@ -51,60 +51,6 @@ fn task_id(name: &TaskName) -> Result<TaskId, Failure> {
 fn reading(arguments: &StoreArguments) -> Result<Store, Failure> {
     let path = surroundings::store(arguments.store.as_deref(), REFUSED)?;
     open_to_read(&path, surroundings::clock()).map_err(refused)
-}
-
-fn list(arguments: &ListArguments) -> Result<u8, Failure> {
-    let store = reading(&arguments.store)?;
-    let tasks = match arguments.all {
-        true => store.list_all(),
-        false => store.list(),
-    };
-    let tasks = tasks.map_err(refused)?;
-    if arguments.store.json || !output::person_reads() {
-        output::json(&tasks)?;
-    } else {
-        output::data(table(&tasks).as_bytes())?;
-    }
-    Ok(0)
-}
-
-fn table(tasks: &[Summary]) -> String {
-    if tasks.is_empty() {
-        return "No tasks.\n".to_owned();
-    }
-    let width = tasks
-        .iter()
-        .map(|task| task.task_id.as_str().len())
-        .max()
-        .unwrap_or_default();
-    let line = |task: &Summary| {
-        format!(
-            "{:<width$}  {:<16}  {:<12}  {}\n",
-            task.task_id,
-            task.status.as_str(),
-            task.checks.as_str(),
-            task.title
-        )
-    };
-    tasks.iter().map(line).collect()
-}
-
-fn show(arguments: &TaskName) -> Result<u8, Failure> {
-    let store = reading(&arguments.store)?;
-    output::json(&store.show(&task_id(arguments)?).map_err(refused)?)?;
-    Ok(0)
-}
-
-fn view(arguments: &ViewArguments) -> Result<u8, Failure> {
-    let store = reading(&arguments.name.store)?;
-    let cursor: Option<Cursor> = arguments
-        .cursor
-        .as_deref()
-        .map(|text| text.parse().map_err(|error: coder_trace::Error| refused(error)))
-        .transpose()?;
-    let size = PageSize::new(u64::from(arguments.limit)).map_err(refused)?;
-    output::json(&coder_host::view(&store, &task_id(&arguments.name)?, cursor.as_ref(), size).map_err(refused)?)?;
-    Ok(0)
 }
 
 fn artifact(arguments: &ArtifactArguments) -> Result<u8, Failure> {

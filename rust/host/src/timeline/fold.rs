@@ -1,17 +1,17 @@
 //! The folding: each step given in its order, each effect's steps put together by its number.
 
-use super::{Asked, Command, Disposition, Entry, Event, Output, Read, Switch, Timeline};
+use super::{Command, Disposition, Entry, Event, Output, Read, Switch, Timeline};
 use coder_digest::Timestamp;
-use coder_trace::{
-    Bytes, EffectKind, EffectRecord, ProcessRecord, RecordedStep, ResultRecord, Source, StreamName, StreamRecord,
-};
+use coder_trace::{EffectKind, EffectRecord, ProcessRecord, RecordedStep, ResultRecord, StreamName, StreamRecord};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
 mod model;
+mod results;
 mod words;
 
+use results::{conclude_command, conclude_read};
 use words::{as_text, text};
 
 /// A story in the making.
@@ -146,7 +146,14 @@ impl Fold {
             EffectKind::Decision | EffectKind::AgentSession(_) | EffectKind::AgentPrompt(_) => {
                 let (kind, arguments) = (kind.to_string(), intent.arguments);
                 let result = None;
-                self.push(place, Event::Other { kind, arguments, result })
+                self.push(
+                    place,
+                    Event::Other {
+                        kind,
+                        arguments,
+                        result,
+                    },
+                )
             }
         };
         self.open.insert((place.turn, intent.sequence), index);
@@ -157,9 +164,7 @@ impl Fold {
             Some(index) => index,
             // The intent lies on an earlier page.
             None => match record.kind {
-                EffectKind::Command | EffectKind::ContainerCommand => {
-                    self.push(place, Event::Command(Box::default()))
-                }
+                EffectKind::Command | EffectKind::ContainerCommand => self.push(place, Event::Command(Box::default())),
                 EffectKind::Read => self.push(place, read(String::new())),
                 EffectKind::Generation => self.push(place, Event::Asked(Box::default())),
                 EffectKind::CodexRequest
@@ -170,7 +175,14 @@ impl Fold {
                 EffectKind::Decision | EffectKind::AgentSession(_) | EffectKind::AgentPrompt(_) => {
                     let kind = record.kind.to_string();
                     let (arguments, result) = (Value::Null, None);
-                    self.push(place, Event::Other { kind, arguments, result })
+                    self.push(
+                        place,
+                        Event::Other {
+                            kind,
+                            arguments,
+                            result,
+                        },
+                    )
                 }
             },
         };
@@ -218,6 +230,7 @@ impl Fold {
             "generated" => self.generated(place, event),
             "ran" => self.ran(place, event),
             "ended" => {}
+            "judged" => self.judged(place, event),
             name => {
                 let noted = Event::Noted {
                     name: name.to_owned(),
@@ -226,6 +239,23 @@ impl Fold {
                 };
                 self.push(place, noted);
             }
+        }
+    }
+
+    /// A judgment without an answer is only said once, where the run says that there will be none.
+    fn judged(&mut self, place: Place, event: &Value) {
+        let Some(judgment) = event.get("judgment") else { return };
+        let answers = ["progress", "repeating", "done", "complete"].iter();
+        let answers: Vec<String> = answers
+            .filter_map(|name| Some(format!("{name} {}", judgment.get(name)?)))
+            .collect();
+        if !answers.is_empty() {
+            let noted = Event::Noted {
+                name: "judged".to_owned(),
+                message: format!("judged: {}", answers.join(", ")),
+                content: judgment.clone(),
+            };
+            self.push(place, noted);
         }
     }
 
@@ -276,69 +306,6 @@ fn read(path: String) -> Event {
     })
 }
 
-fn bytes(value: Option<&Value>) -> Vec<u8> {
-    value
-        .and_then(|value| serde_json::from_value::<Bytes>(value.clone()).ok())
-        .map(|bytes| bytes.0)
-        .unwrap_or_default()
-}
-
-fn conclude_command(command: &mut Command, result: &Value, call: Option<coder_trace::Call>) {
-    let number = |name: &str| result.get(name).and_then(Value::as_u64);
-    command.exit = result.get("exit").and_then(Value::as_i64);
-    command.clear = result.get("group_clear").and_then(Value::as_bool);
-    command.enforced = result.get("enforced").filter(|value| !value.is_null()).cloned();
-    let memory = result.get("memory");
-    command.memory = memory
-        .and_then(|memory| memory.get("peak_bytes").or(memory.get("peak_bytes_at_most")))
-        .and_then(Value::as_u64);
-    let tail = bytes(result.get("stdout_tail"));
-    let offset = number("stdout_tail_offset").unwrap_or_default();
-    let known = command.stdout.bytes();
-    if offset > known {
-        command.stdout.skip(offset - known);
-    }
-    let rest = usize::try_from(command.stdout.bytes().saturating_sub(offset)).unwrap_or(usize::MAX);
-    command.stdout.push(tail.get(rest..).unwrap_or_default());
-    let stderr = bytes(result.get("stderr"));
-    let missing = number("stderr_bytes").unwrap_or_default().saturating_sub(stderr.len() as u64);
-    if command.stderr.is_empty() {
-        if missing > 0 {
-            command.stderr.skip(missing);
-        }
-        command.stderr.push(&stderr);
-    }
-    let ending = || as_text(result.get("ending"));
-    match call {
-        Some(call) => {
-            command.milliseconds = Some(call.milliseconds);
-            if command.stdout.is_empty() && command.stderr.is_empty() {
-                command.stdout = Output::of(call.output.as_bytes());
-            }
-            command.end = Some(call.outcome);
-        }
-        None => command.end = Some(ending()),
-    }
-    if command.exit.is_some_and(|_| ending() != "exited") {
-        command.end = Some(ending());
-    }
-}
-
-fn conclude_read(read: &mut Read, result: &Value) {
-    let total = result.get("total_bytes").and_then(Value::as_u64);
-    let content = bytes(result.get("content"));
-    let word = as_text(result.get("observation"));
-    read.found = Some(match (word.as_str(), total) {
-        ("found", Some(total)) => crate::screen::size(total),
-        ("refused" | "read_error", _) => format!("{word}: {}", as_text(result.get("reason"))),
-        _ => word,
-    });
-    read.content.push(&content);
-    if let Some(missing) = total.map(|total| total.saturating_sub(content.len() as u64)).filter(|bytes| *bytes > 0) {
-        read.content.skip(missing);
-    }
-}
-
 fn switched(switch: &Value) -> Switch {
     let route = |name: &str| match switch.get(name) {
         Some(Value::Object(route)) => {
@@ -378,13 +345,5 @@ fn disposition(message: &str, summary: &Value, extensions: &mut Map<String, Valu
             .remove("candidate")
             .and_then(|candidate| faults(&candidate))
             .unwrap_or_default(),
-    }
-}
-
-#[cfg(test)]
-pub(super) fn said(source: Source, text: &str) -> Event {
-    Event::Said {
-        source,
-        text: text.to_owned(),
     }
 }

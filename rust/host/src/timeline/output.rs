@@ -29,7 +29,11 @@ impl Output {
         self.bytes += piece.len() as u64;
         let room = END.saturating_sub(self.head.len());
         // Once something went past the head, nothing that follows belongs to it.
-        let room = if self.tail.is_empty() && self.between == 0 { room } else { 0 };
+        let room = if self.tail.is_empty() && self.between == 0 {
+            room
+        } else {
+            0
+        };
         let (first, rest) = piece.split_at(room.min(piece.len()));
         self.head.extend_from_slice(first);
         self.tail.extend_from_slice(rest);

@@ -38,7 +38,9 @@ impl Fold {
 
     /// Adds what a call used to the sums, once it is known.
     pub(super) fn count_call(&mut self, index: usize) {
-        let Some(Event::Asked(asked)) = self.event_at(index) else { return };
+        let Some(Event::Asked(asked)) = self.event_at(index) else {
+            return;
+        };
         let (tokens, requests, uncounted) = (asked.tokens, asked.requests.len() as u64, asked.uncounted);
         let totals = &mut self.timeline.totals;
         totals.calls += 1;
@@ -49,15 +51,19 @@ impl Fold {
 
     pub(super) fn generated(&mut self, place: Place, event: &Value) {
         // The call it tells of is the last one, unless the page begins after that.
-        let entries = self.timeline.entries.iter();
+        let mut entries = self.timeline.entries.iter();
         let last = entries.rposition(|entry| matches!(&entry.event, Event::Asked(asked) if asked.action.is_none()));
         let index = match last {
             Some(index) => index,
             None => self.push(place, Event::Asked(Box::default())),
         };
-        let Some(Event::Asked(asked)) = self.event_at(index) else { return };
+        let Some(Event::Asked(asked)) = self.event_at(index) else {
+            return;
+        };
         asked.number = event.get("step").and_then(Value::as_u64).or(asked.number);
-        let Some(generated) = event.get("generated") else { return };
+        let Some(generated) = event.get("generated") else {
+            return;
+        };
         asked.action = generated
             .get("action")
             .and_then(|action| serde_json::from_value(action.clone()).ok());
