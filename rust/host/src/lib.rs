@@ -6,8 +6,8 @@
 //! [`Launch`] is the friendly door to the same: it makes the worktree, the task and the grant itself. [`verify`]
 //! re-derives everything offline, [`export_in_toto`] states what a run was for those who have no store; [`view`],
 //! [`artifact`] and [`export_atif`] look; [`list_table`], [`task_sheet`] and [`page`] show it to a person. [`Execution`]
-//! runs one command in the
-//! boundary without a task. [`Demo`] shows it all on an embedded repository, and [`diagnose`] says what this machine can do.
+//! runs one command in the boundary without a task. [`Demo`] shows it all on an embedded repository, and [`diagnose`]
+//! says what this machine can do.
 //!
 //! Time, randomness and the environment come in as values. Nothing here prints, and nothing reads a credential but the
 //! one variable a grant names.

@@ -28,6 +28,7 @@ fn gathered() -> Gathered {
         patch: Some(b"diff --git a/<x> b/<x>\n@@ -1 +1 @@\n-<old>\n+</pre><new>\n".to_vec()),
         verification: Ok(Verification {
             task_id: task.task_id.clone(),
+            attestation: None,
             verdict: Verdict::Mismatch,
             state: "finished".into(),
             first_mismatch: Some("trace of turn 1 does not hold".into()),

@@ -89,6 +89,7 @@ fn verdict(gathered: &Gathered) -> (Class, String) {
         Err(_) => (Class::Bad, "evidence: cannot be verified".to_owned()),
         Ok(verification) => match verification.verdict {
             Verdict::Verified => (Class::Good, "evidence: verified".to_owned()),
+            Verdict::Consistent => (Class::Good, "evidence: consistent".to_owned()),
             Verdict::Incomplete => (Class::Busy, "evidence: incomplete".to_owned()),
             Verdict::Unfinished => (Class::Plain, "evidence: unfinished".to_owned()),
             Verdict::Mismatch => (Class::Bad, "evidence: MISMATCH".to_owned()),
