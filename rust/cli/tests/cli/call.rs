@@ -2,6 +2,8 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -91,6 +93,37 @@ impl Call {
     #[track_caller]
     pub fn run(self) -> Seen {
         self.start().wait()
+    }
+
+    /// Runs with a terminal of so many columns as its standard output, must succeed, and gives what the terminal got.
+    #[track_caller]
+    pub fn terminal(mut self, columns: u16) -> String {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize {
+            ws_row: 50,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(0o400)
+            .open(name)
+            .unwrap();
+        self.command.stdout(Stdio::from(terminal));
+        // By value: the program's own end is closed here once it runs, or the reading would never end.
+        let started = self.start();
+        let mut got = Vec::new();
+        // The kernel says EIO once the last one who had the terminal open is gone.
+        let _ = File::from(master).read_to_end(&mut got);
+        let seen = started.wait();
+        assert_eq!((seen.status, seen.stderr.as_str()), (0, ""));
+        String::from_utf8(got).unwrap().replace("\r\n", "\n")
     }
 
     /// Runs and must succeed; what it printed, as JSON.

@@ -13,6 +13,7 @@ mod exec;
 mod full_disk;
 mod gc;
 mod kill;
+mod look;
 mod memory;
 mod openai;
 mod refusals;

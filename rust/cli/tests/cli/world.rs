@@ -138,6 +138,13 @@ impl World {
         self.program(program(env!("CARGO_BIN_EXE_coder"))).arguments(arguments)
     }
 
+    /// Runs a shell script in a mount namespace of its own, with `coder` as `$0`.
+    pub fn privately(&self, script: &str) -> Call {
+        let coder = program(env!("CARGO_BIN_EXE_coder"));
+        self.program("unshare")
+            .arguments(&["--user", "--map-root-user", "--mount", "sh", "-c", script, coder])
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "a test starts the programs it is about as any shell would"
