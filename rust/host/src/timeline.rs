@@ -36,7 +36,7 @@ pub(crate) struct Entry {
 pub(crate) enum Event {
     /// Somebody said something.
     Said { source: Source, text: String },
-    /// The run was admitted, with what the host wrote about it.
+    /// The run was admitted, with all that the host wrote in that step.
     Admitted(Value),
     /// The model was asked.
     Asked(Box<Asked>),

@@ -73,7 +73,9 @@ fn evidence_that_was_never_begun() {
 #[case::oversized("oversized", |world: &World| {
     fs::File::options().write(true).open(world.path(TRACE)).unwrap().set_len((64 << 20) + 1).unwrap();
 })]
-#[case::malformed("malformed", |world: &World| drop(rewrite(world, |bytes| *bytes = b"{}\n".to_vec())))]
+#[case::malformed("malformed", |world: &World| {
+    rewrite(world, |bytes| *bytes = b"{}\n".to_vec());
+})]
 #[case::digest_mismatch("digest_mismatch", |world: &World| {
     rewrite(world, |bytes| bytes.extend_from_slice(b"{}\n"));
     alter(world, &set("output_incomplete", "json('true')"));

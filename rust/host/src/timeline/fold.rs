@@ -81,13 +81,17 @@ impl Fold {
             self.event(place, event.get("event").unwrap_or(&event));
         } else if let Some(admission) = extensions.remove("admission") {
             let mut admission = admission;
-            admission["controller"] = extensions.remove("controller").unwrap_or_default();
+            if let Value::Object(fields) = &mut admission {
+                fields.append(&mut extensions);
+            }
             self.push(place, Event::Admitted(admission));
         } else if let Some(summary) = extensions.remove("adapter_summary") {
             self.push(
                 place,
                 Event::Ended(disposition(&step.message, &summary, &mut extensions)),
             );
+            // A copy of the journal's result, from which it is told.
+            extensions.remove("result");
         } else if let Some(switch) = extensions.remove("route_switch") {
             self.timeline.totals.switches += 1;
             self.push(place, Event::Switched(switched(&switch)));
