@@ -29,6 +29,7 @@ fn gathered() -> Gathered {
         verification: Ok(Verification {
             task_id: task.task_id.clone(),
             attestation: None,
+            journal_head: None,
             verdict: Verdict::Mismatch,
             state: "finished".into(),
             first_mismatch: Some("trace of turn 1 does not hold".into()),

@@ -15,7 +15,9 @@ pub(super) fn list(arguments: &ListArguments) -> Result<u8, Failure> {
         false => store.list(),
     };
     let tasks = tasks.map_err(refused)?;
-    answer(&arguments.store, &tasks, || coder_host::list_table(&tasks, &surroundings::screen()))
+    answer(&arguments.store, &tasks, || {
+        coder_host::list_table(&tasks, &surroundings::screen())
+    })
 }
 
 pub(super) fn show(arguments: &TaskName) -> Result<u8, Failure> {
