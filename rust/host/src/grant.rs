@@ -292,5 +292,8 @@ pub(crate) fn absolute_path(name: impl Into<String>, text: &str) -> Result<PathB
 }
 
 #[cfg(test)]
+#[path = "grant_property_tests.rs"]
+mod property_tests;
+#[cfg(test)]
 #[path = "grant_tests.rs"]
 mod tests;

@@ -13,7 +13,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::time::Duration;
 
 /// A suite that looks for the second line the task asks for, and prints the exact verdict.
-const SUITE: &str = r#"#!/bin/sh
+pub const SUITE: &str = r#"#!/bin/sh
 suite=$(sha256sum "$0" | cut -d ' ' -f 1)
 verdict=failed
 [ "$(cat notes.txt)" = "$(printf 'first\nsecond')" ] && verdict=passed
@@ -28,14 +28,14 @@ fn suite_that(does: &str) -> String {
 }
 
 /// What a plan says of one suite.
-struct Laid {
+pub struct Laid {
     check: Value,
     manifest: String,
 }
 
 impl World {
     /// Writes a suite and its manifest into `judges/`, outside everything a run can touch.
-    fn suite(&self, name: &str, script: &str, needs: Value) -> Laid {
+    pub fn suite(&self, name: &str, script: &str, needs: Value) -> Laid {
         if !self.path("judges").exists() {
             self.directory("judges");
         }
@@ -81,7 +81,7 @@ impl World {
     }
 }
 
-fn requirements(suites: &[&Laid]) -> Value {
+pub fn requirements(suites: &[&Laid]) -> Value {
     let names: Vec<&Value> = suites.iter().map(|laid| &laid.check["id"]).collect();
     let checks: Vec<&Value> = suites.iter().map(|laid| &laid.check).collect();
     let lineage: Vec<Value> = names
