@@ -259,7 +259,7 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
         if granted.presence != Presence::Optional {
             rights.allow(absolute(&granted.path)?, right);
         }
-        acts.show(&granted.path, &granted.path, attributes, granted.presence)?;
+        acts.show(granted.source(), &granted.path, attributes, granted.presence)?;
     }
     for sealed in sealed
         .iter()

@@ -102,13 +102,14 @@ impl Boundary {
 
     fn confined(policy: Policy, private: Private, without: LayerSet) -> Result<Self, Error> {
         let mut grants = paths::grants(&policy)?;
-        let mut unguarded = Vec::new();
+        let (mut unguarded, mut covered) = (Vec::new(), Vec::new());
         if let Some(view) = &policy.git {
             let shown = git::shown(view, policy.workspace.as_ref(), &grants)?;
             grants.extend(shown.grants);
-            unguarded = shown.unguarded;
+            (unguarded, covered) = (shown.unguarded, shown.covered);
         }
-        let sealed = paths::sealed(&policy, &grants)?;
+        let mut sealed = paths::sealed(&policy, &grants)?;
+        sealed.append(&mut covered);
         let workspace = grants
             .iter()
             .find(|granted| granted.role == "workspace")

@@ -25,11 +25,13 @@ pub(crate) enum Presence {
     Optional,
 }
 
-/// One tree or file shown at its real path.
+/// One tree or file shown at its real path, or in place of what is really there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Granted {
     pub(crate) role: &'static str,
     pub(crate) path: PathBuf,
+    /// Where it lies on the host, when that is not the path it is shown at.
+    pub(crate) source: Option<PathBuf>,
     pub(crate) kind: Kind,
     pub(crate) mode: Mode,
     pub(crate) presence: Presence,
@@ -82,6 +84,7 @@ pub(crate) fn grant(role: &'static str, path: &Path, mode: Mode) -> Result<Grant
     Ok(Granted {
         role,
         path,
+        source: None,
         kind,
         mode,
         presence,
@@ -138,10 +141,27 @@ pub(crate) fn sealed(policy: &Policy, grants: &[Granted]) -> Result<Vec<PathBuf>
     Ok(all)
 }
 
+impl Granted {
+    /// Shows it at another path than its own.
+    pub(crate) fn shown_at(self, path: PathBuf) -> Self {
+        Self {
+            source: Some(self.path),
+            path,
+            ..self
+        }
+    }
+
+    /// Where it lies on the host.
+    pub(crate) fn source(&self) -> &Path {
+        self.source.as_deref().unwrap_or(&self.path)
+    }
+}
+
 /// Orders grants so that an outer one is mounted before an inner one, and keeps one for each path: a write over a read,
-/// but what holds a file in place over both.
+/// what holds a file in place over both, and what stands in place of something else over all.
 pub(crate) fn ordered(grants: Vec<Granted>) -> Vec<Granted> {
     let strength = |granted: &Granted| match (granted.presence, granted.mode) {
+        _ if granted.source.is_some() => 3,
         (Presence::Optional, _) => 2,
         (_, Mode::Write) => 1,
         (_, Mode::Read) => 0,

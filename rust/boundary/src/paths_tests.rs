@@ -6,6 +6,7 @@ fn granted(path: &str, mode: Mode, presence: Presence) -> Granted {
     Granted {
         role: "test",
         path: path.into(),
+        source: None,
         kind: Kind::Directory,
         mode,
         presence,

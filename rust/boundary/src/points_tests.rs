@@ -16,6 +16,7 @@ fn the_private_places_keep_out_of_granted_trees(#[case] paths: &[&str], #[case] 
         .map(|path| Granted {
             role: "read",
             path: path.into(),
+            source: None,
             kind: Kind::Directory,
             mode: Mode::Read,
             presence: Presence::Required,

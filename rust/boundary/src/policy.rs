@@ -52,21 +52,36 @@ pub enum Network {
 /// How Git's own files are shown, so that Git works in the workspace and can be turned against nobody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitView {
-    /// The workspace is a linked worktree: its repository lies elsewhere.
+    /// The workspace is a linked worktree: its repository lies elsewhere, and nothing of it is writable.
     Linked {
         /// The common Git directory (`git rev-parse --git-common-dir`). Readable as a whole.
         common: PathBuf,
-        /// The worktree's own directory, `<common>/worktrees/<name>`. Writable but for the files that steer Git.
+        /// The worktree's own directory, `<common>/worktrees/<name>`.
         admin: PathBuf,
-        /// The directory of the run's own branch beneath `common`, as `refs/heads/microcoder/<task>`. It and its
-        /// counterpart in `logs/` are writable and must exist. Without one only a detached `HEAD` can be committed on.
-        branch_directory: Option<PathBuf>,
+        /// What commands find in place of the repository's own files. Without it Git only reads.
+        quarantine: Option<Quarantine>,
     },
     /// The workspace is an ordinary checkout that holds its own `.git` directory.
     Checkout {
         /// That directory. Writable but for the files that steer Git, as far as they exist.
         git_dir: PathBuf,
     },
+}
+
+/// A private copy of what Git changes in a linked worktree, shown in place of the original: so a command's Git works as
+/// usual, and what it leaves can be looked at before any of it reaches the repository. In a read-only workspace, or
+/// without one, it is shown read-only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quarantine {
+    /// The directory that holds `objects`, shown as the object store; `admin`, shown as the worktree's own directory; and
+    /// where there is a branch directory `references` and `logs`, shown as that and its counterpart in `logs/`.
+    /// `objects/info/alternates` must name [`GIT_OBJECTS`](crate::GIT_OBJECTS), where the real store is shown.
+    pub directory: PathBuf,
+    /// The directory of the run's own branch beneath the common Git directory, as `refs/heads/microcoder/<task>`. It and
+    /// its counterpart in `logs/` must exist. Without one only a detached `HEAD` can be committed on.
+    pub branch_directory: Option<PathBuf>,
+    /// Object stores that the repository's own borrows from: readable.
+    pub borrowed: Vec<PathBuf>,
 }
 
 /// Upper bounds for each process of a command. `None` leaves the host's own bound.

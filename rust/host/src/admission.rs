@@ -10,7 +10,7 @@ use crate::controller;
 use crate::grant::{Grant, Work, WorkspaceAccess};
 use crate::labels::Labels;
 use crate::shell_word::shell_path;
-use crate::sweep::{self, ScratchPlace};
+use crate::sweep::{self, Recovered, ScratchPlace};
 use crate::{Error, generation, shell, world};
 use coder_boundary::Enforced;
 use coder_boundary::toolchains::System;
@@ -54,6 +54,8 @@ pub(crate) struct Admitted {
     pub(crate) context: Context,
     pub(crate) uncaptured: Uncaptured,
     pub(crate) controller: Value,
+    /// What was taken over of runs whose hosts were killed.
+    pub(crate) recovered: Vec<Recovered>,
 }
 
 impl Asked<'_> {
@@ -112,7 +114,7 @@ impl Asked<'_> {
             ));
         }
 
-        sweep::scratch(self.store);
+        let recovered = sweep::scratch(self.store, &git);
         let confine = Confine {
             repository: &repository,
             access: configuration.access,
@@ -163,6 +165,7 @@ impl Asked<'_> {
             context,
             uncaptured,
             controller,
+            recovered,
         })
     }
 

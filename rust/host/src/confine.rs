@@ -2,13 +2,15 @@
 //! and enforcing it is the boundary's.
 
 use crate::configuration::Access;
+use crate::git_link::Place;
 use crate::grant::WorkspaceAccess;
+use crate::quarantine::Held;
 use crate::sweep::ScratchPlace;
 use crate::{Error, git_link};
 use coder_boundary::toolchains::{self, Described, RealHost, System, Toolchains};
-use coder_boundary::{Boundary, GitView, Mode, Network, Policy, Resources, Scratch, Workspace};
+use coder_boundary::{Boundary, Mode, Network, Policy, Resources, Scratch, Workspace};
 use coder_digest::display_bytes;
-use coder_workspace::{CheckoutKind, Head, Repository};
+use coder_workspace::{CheckoutKind, Head, LinkedPlace, ReferenceFormat, Repository};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +37,9 @@ pub(crate) struct Confined {
     pub(crate) boundary: Boundary,
     pub(crate) toolchains: Option<Toolchains>,
     pub(crate) network: Network,
-    /// After the boundary, whose scratch lies in it: fields go in this order.
+    /// What Git changes, where the run may change anything.
+    pub(crate) quarantine: Option<Held>,
+    /// After the boundary and the quarantine, which lie in it: fields go in this order.
     pub(crate) place: ScratchPlace,
 }
 
@@ -43,6 +47,11 @@ impl Confine<'_> {
     /// Prepares the boundary; its private scratch is made in `place`.
     pub(crate) fn prepare(&self, place: ScratchPlace) -> Result<Confined, Error> {
         let scratch = Scratch::create(place.path())?;
+        let git = git_place(self.repository);
+        let quarantine = match self.workspace_access {
+            WorkspaceAccess::Read => None,
+            WorkspaceAccess::Write => Held::for_run(place.path(), &git)?,
+        };
         let mut policy = Policy {
             workspace: Some(Workspace {
                 path: self.repository.top.clone(),
@@ -52,7 +61,7 @@ impl Confine<'_> {
                 },
             }),
             sealed: vec![self.store.to_owned()],
-            git: Some(git_view(self.repository)),
+            git: Some(quarantine.as_ref().map_or_else(|| git.view(), Held::view)),
             resources: resources(self.memory_bytes),
             environment: git_identity(),
             ..Policy::default()
@@ -70,6 +79,7 @@ impl Confine<'_> {
             boundary: Boundary::prepare(policy, scratch)?,
             toolchains,
             network,
+            quarantine,
             place,
         })
     }
@@ -115,7 +125,7 @@ pub(crate) fn derive_toolchains(
 }
 
 /// Commits made by commands need an author, and the scratch home has no configuration to name one.
-fn git_identity() -> Vec<(OsString, OsString)> {
+pub(crate) fn git_identity() -> Vec<(OsString, OsString)> {
     let name = "microcoder";
     let mail = "microcoder@localhost";
     [
@@ -130,17 +140,16 @@ fn git_identity() -> Vec<(OsString, OsString)> {
     .into()
 }
 
-/// How Git is shown: for a linked worktree with the branch directory of the run, if HEAD is on a branch of ours.
-pub(crate) fn git_view(repository: &Repository) -> GitView {
+/// Where the repository lies: for a linked worktree with the branch directory of the run, if HEAD is on a branch of ours.
+pub(crate) fn git_place(repository: &Repository) -> Place {
     match repository.kind {
-        CheckoutKind::Checkout => GitView::Checkout {
-            git_dir: repository.git_directory.clone(),
-        },
-        CheckoutKind::Linked { .. } => GitView::Linked {
-            common: repository.common_directory.clone(),
+        CheckoutKind::Checkout => Place::Checkout(repository.git_directory.clone()),
+        CheckoutKind::Linked { .. } => Place::Linked(LinkedPlace {
+            worktree: repository.top.clone(),
+            common_directory: repository.common_directory.clone(),
             admin: repository.git_directory.clone(),
             branch_directory: branch_directory(repository),
-        },
+        }),
     }
 }
 
@@ -153,6 +162,24 @@ fn branch_directory(repository: &Repository) -> Option<PathBuf> {
         std::str::from_utf8(reference.as_bytes()).ok()?,
         &repository.common_directory,
     )
+}
+
+/// Names that Git would obey and that were not there.
+pub(crate) struct Absent(Vec<PathBuf>);
+
+impl Absent {
+    /// As it is before commands run.
+    pub(crate) fn in_view(boundary: &Boundary) -> Self {
+        let names = boundary.unguarded().iter();
+        Self(names.filter(|path| path.symlink_metadata().is_err()).cloned().collect())
+    }
+
+    /// Those that are there now.
+    pub(crate) fn appeared(self) -> Vec<PathBuf> {
+        let mut names = self.0;
+        names.retain(|path| path.symlink_metadata().is_ok());
+        names
+    }
 }
 
 /// The environment of a run in words for the model: what commands may touch and what they find.
@@ -173,11 +200,14 @@ pub(crate) fn describe(confine: &Confine<'_>, shell: &Path, network: Network) ->
     };
     let git = match (&repository.kind, confine.workspace_access, branch_directory(repository)) {
         (_, WorkspaceAccess::Read, _) => "Git can be read.",
+        _ if repository.reference_format != ReferenceFormat::Files => "Git can be read.",
         (CheckoutKind::Linked { .. }, WorkspaceAccess::Write, Some(_)) => {
-            "Git works: status, diff, add, commit on this branch. Other branches, configuration and hooks are read-only."
+            "Git works: status, diff, add, commit on this branch. Other branches, configuration and hooks are read-only; \
+             that Git cannot create packed-refs.lock after a commit means nothing."
         }
         (CheckoutKind::Linked { .. } | CheckoutKind::Checkout, WorkspaceAccess::Write, _) => {
-            "Git works: status, diff, add. Commits work on a detached HEAD only; branches, configuration and hooks are read-only."
+            "Git works: status, diff, add. Commits work on a detached HEAD only; branches, configuration and hooks are \
+             read-only; that Git cannot create packed-refs.lock after a commit means nothing."
         }
     };
     format!(

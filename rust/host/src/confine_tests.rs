@@ -26,7 +26,8 @@ fn the_whole_description_of_a_runs_own_worktree() {
          300 seconds.\n\
          HOME and the directory for temporary files are private, and stay from command to command.\n\
          There is no network: nothing can be downloaded, and only a loopback of your own exists.\n\
-         Git works: status, diff, add, commit on this branch. Other branches, configuration and hooks are read-only.\n\
+         Git works: status, diff, add, commit on this branch. Other branches, configuration and hooks are read-only; that \
+         Git cannot create packed-refs.lock after a commit means nothing.\n\
          A denied path shows as a missing file or as \"Permission denied\" or \"Read-only file system\".",
         world.path("tree").display(),
         repository.head.commit().unwrap(),
@@ -52,29 +53,24 @@ fn trap_n_what_git_can_do_is_said(#[case] branch: Option<&str>, #[case] access: 
 }
 
 #[test]
-fn a_view_shows_only_the_directory_of_the_runs_own_branch() {
+fn only_the_runs_own_branch_has_a_directory_that_commands_may_change() {
     let world = World::new();
     let checkout = world.repository();
     let git_dir = world.path("repo/.git");
-    assert_eq!(
-        git_view(&checkout),
-        GitView::Checkout {
-            git_dir: git_dir.clone()
-        }
-    );
+    assert_eq!(git_place(&checkout), Place::Checkout(git_dir.clone()));
     let own = world.worktree("tree", Some("microcoder/task-1/candidate"));
-    let view = GitView::Linked {
-        common: git_dir.clone(),
+    let linked = LinkedPlace {
+        worktree: world.path("tree"),
+        common_directory: git_dir.clone(),
         admin: git_dir.join("worktrees/tree"),
         branch_directory: Some("refs/heads/microcoder/task-1".into()),
     };
-    assert_eq!(git_view(&own), view);
-    // Packed away, the reference leaves no directory that could be opened for writing.
+    assert_eq!(git_place(&own), Place::Linked(linked.clone()));
+    // Packed away, the reference leaves no directory that could be shown.
     world.git("repo", &["pack-refs", "--all"]);
-    let packed = GitView::Linked {
-        common: git_dir.clone(),
-        admin: git_dir.join("worktrees/tree"),
+    let packed = LinkedPlace {
         branch_directory: None,
+        ..linked
     };
-    assert_eq!(git_view(&world.identify("tree")), packed);
+    assert_eq!(git_place(&world.identify("tree")), Place::Linked(packed));
 }

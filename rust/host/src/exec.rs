@@ -1,16 +1,19 @@
 //! One command in the boundary, without a task or a store: what `microcoder exec`, the demonstration's check and
 //! `coder_core.Boundary` run. Returns how it ended and what really held it.
 
-use crate::confine::{self, Environment};
+use crate::confine::{self, Absent, Environment};
 use crate::outcome::{ending_word, peak_memory, tree_json};
+use crate::quarantine::Held;
 use crate::world;
 use crate::{Access, Error, git_link};
 use coder_boundary::{Boundary, Early, Enforced, Mode, Network, Policy, Private, Scratch, Workspace};
 use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
+use coder_workspace::{Git, Published};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What one command is given.
@@ -105,11 +108,28 @@ impl Execution {
             .workspace
             .canonicalize()
             .map_err(Error::file("find the workspace", &self.workspace))?;
+        let place = match self.access {
+            Access::Boundary | Access::Toolchains => git_link::place(&workspace)?,
+            Access::Full => None,
+        };
+        // A write that cannot be resolved is refused by the boundary, in its own words.
+        let granted: Vec<PathBuf> = std::iter::once(&workspace)
+            .chain(&self.writes)
+            .filter_map(|path| path.canonicalize().ok())
+            .collect();
+        let held = match (&place, self.mode) {
+            (Some(place), Mode::Write) => Held::for_command(&scratch_place(environment, &granted), place)?,
+            (Some(_), Mode::Read) | (None, _) => None,
+        };
+        let view = held
+            .as_ref()
+            .map(Held::view)
+            .or_else(|| place.as_ref().map(git_link::Place::view));
         let mut policy = Policy {
             writes: self.writes.clone(),
             reads: self.reads.clone(),
             sealed: self.sealed.clone(),
-            git: git_link::view(&workspace)?,
+            git: view,
             access: world_access(self.access),
             workspace: Some(Workspace {
                 path: workspace.clone(),
@@ -128,7 +148,6 @@ impl Execution {
             }
             Access::Full => {
                 policy.network = Network::Host;
-                policy.git = None;
                 policy.environment = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TERM", "TMPDIR"]
                     .iter()
                     .filter_map(|name| Some((OsString::from(name), environment(name)?)))
@@ -153,11 +172,6 @@ impl Execution {
             // With full access home and `/tmp` are the host's.
             (Access::Full, _) | (_, Commands::One) => Private::Memory,
             (Access::Boundary | Access::Toolchains, Commands::Several) => {
-                // A write that cannot be resolved is refused by the boundary, in its own words.
-                let granted: Vec<PathBuf> = std::iter::once(&workspace)
-                    .chain(&self.writes)
-                    .filter_map(|path| path.canonicalize().ok())
-                    .collect();
                 Scratch::create(&scratch_place(environment, &granted))?.into()
             }
         };
@@ -165,6 +179,8 @@ impl Execution {
             boundary: Boundary::prepare(policy, private)?,
             demand,
             timeout: self.timeout,
+            held: held.map(|held| Arc::new(Mutex::new(held))),
+            commands: self.commands,
         })
     }
 }
@@ -198,6 +214,9 @@ pub struct PreparedExecution {
     boundary: Boundary,
     demand: Enforced,
     timeout: Option<Duration>,
+    /// What Git changes in a linked worktree; taken over after each command.
+    held: Option<Arc<Mutex<Held>>>,
+    commands: Commands,
 }
 
 /// How a command ended and what held it.
@@ -209,6 +228,8 @@ pub struct Executed {
     pub enforced: Enforced,
     /// Names that Git would obey and that a command could have made, and did.
     pub appeared: Vec<PathBuf>,
+    /// What of the command's Git has reached the repository, where that lies elsewhere and anything was changed.
+    pub git: Option<Published>,
 }
 
 impl PreparedExecution {
@@ -250,12 +271,7 @@ impl PreparedExecution {
                 .stdout(Output::Capture(window))
                 .stderr(Output::Capture(window)),
         };
-        let absent: Vec<&PathBuf> = self
-            .boundary
-            .unguarded()
-            .iter()
-            .filter(|path| path.symlink_metadata().is_err())
-            .collect();
+        let absent = Absent::in_view(&self.boundary);
         let outcome = self.watched(self.timed(command), early, cancel)?;
         let enforced = self.boundary.enforced(outcome.layers);
         enforced
@@ -263,16 +279,27 @@ impl PreparedExecution {
             .map_err(|shortfall| Error::TooLittleEnforced {
                 missing: shortfall.to_string(),
             })?;
-        let appeared = absent
-            .into_iter()
-            .filter(|path| path.symlink_metadata().is_ok())
-            .cloned()
-            .collect();
         Ok(Executed {
             outcome,
             enforced,
-            appeared,
+            appeared: absent.appeared(),
+            git: self.published()?,
         })
+    }
+
+    fn published(&self) -> Result<Option<Published>, Error> {
+        let Some(held) = &self.held else { return Ok(None) };
+        // A panic elsewhere leaves nothing half-done in it.
+        let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_unchanged()? {
+            return Ok(None);
+        }
+        let published = held.publish(&Git::find()?);
+        match self.commands {
+            Commands::One => {}
+            Commands::Several => held.renew()?,
+        }
+        Ok(Some(published))
     }
 
     fn timed(&self, command: Command) -> Command {
@@ -325,6 +352,9 @@ pub struct Report {
     pub enforced: Enforced,
     /// Names that Git would obey and that appeared.
     pub appeared: Vec<coder_digest::BytePath>,
+    /// What of the command's Git has reached the repository, where anything was to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git: Option<Published>,
 }
 
 impl From<&Executed> for Report {
@@ -346,6 +376,7 @@ impl From<&Executed> for Report {
             ),
             enforced: executed.enforced.clone(),
             appeared: executed.appeared.iter().map(|path| path.as_path().into()).collect(),
+            git: executed.git.clone(),
         }
     }
 }

@@ -6,12 +6,12 @@ use crate::recorder::{Fault, FaultKind};
 use crate::{Error, world};
 use coder_agent::{Ask, Cost, Ending, Outcome};
 use coder_boundary::Scratch;
-use coder_digest::{Clock, Digest};
+use coder_digest::{BytePath, Clock, Digest};
 use coder_journal::{CostStatus, Head, RunResult};
 use coder_trace::{Source, Step, Writer};
-use coder_workspace::{Extent, IgnoredPaths, Patch, RetainedArtifacts, Retention, Snapshot};
+use coder_workspace::{Extent, IgnoredPaths, Patch, Published, RetainedArtifacts, Retention, Snapshot};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,6 +125,24 @@ fn keep_document(retention: &Retention, snapshot: &Snapshot) -> Result<Digest, E
     Ok(retention.put(text.as_bytes())?)
 }
 
+/// What the run left where Git is.
+pub(crate) struct Left {
+    /// Names that Git would obey and that were not there before.
+    pub(crate) appeared: Vec<PathBuf>,
+    /// What has reached the repository.
+    pub(crate) git: Published,
+}
+
+impl Left {
+    fn appeared(&self) -> Vec<BytePath> {
+        self.appeared.iter().map(|path| path.as_path().into()).collect()
+    }
+
+    fn restored(&self) -> Vec<String> {
+        self.git.restored.iter().map(|restored| restored.name.clone()).collect()
+    }
+}
+
 /// Everything the result is made from.
 pub(crate) struct Finish {
     pub(crate) outcome: Option<Outcome>,
@@ -135,6 +153,7 @@ pub(crate) struct Finish {
     pub(crate) candidate: Candidate,
     /// The end of the journal's ledger when the run ended.
     pub(crate) journal_head: Option<Head>,
+    pub(crate) left: Left,
     pub(crate) elapsed: Duration,
 }
 
@@ -225,6 +244,8 @@ impl Finish {
             candidate_snapshot: self.candidate.snapshot,
             artifact_file: artifacts.map(|kept| kept.file_name.clone()),
             artifact_digest: artifacts.map(|kept| kept.digest),
+            git_restored: self.left.restored(),
+            appeared: self.left.appeared(),
             output_incomplete: matches!(self.fault_kind(), Some(FaultKind::Retention | FaultKind::DiskFull))
                 || !self.candidate.faults.is_empty(),
             cost_status,
@@ -255,6 +276,8 @@ fn write_disposition(finish: &Finish, result: &RunResult, writer: &mut Writer) -
         .with_extension("adapter_summary", &summary)?
         .with_extension("candidate", &finish.candidate.disposition())?
         .with_extension("result", result)?
+        .with_extension("git", &finish.left.git)?
+        .with_extension("appeared", &finish.left.appeared())?
         .with_extension("host_fault", &finish.fault.as_ref().map(|fault| fault.reason.as_str()))?;
     if let Some(head) = &finish.journal_head {
         step = step.with_extension("journal_head", head)?;
@@ -290,6 +313,8 @@ pub(crate) fn without_trace(error: &coder_trace::Error, elapsed: Duration) -> Ru
         candidate_snapshot: None,
         artifact_file: None,
         artifact_digest: None,
+        git_restored: Vec::new(),
+        appeared: Vec::new(),
         output_incomplete: true,
         cost_status: CostStatus::Priced,
         cost_microusd: Some(0),

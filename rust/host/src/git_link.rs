@@ -1,9 +1,10 @@
-//! How Git is shown to a single command: told from the workspace's `.git` by reading a few small files, because starting
+//! Where the repository of a workspace lies: told from the workspace's `.git` by reading a few small files, because starting
 //! Git would cost more than the whole boundary. The files are untrusted. A pointer is believed only if what it points to
 //! points back, so that no written `.git` can open a directory that is not a worktree's.
 
 use crate::Error;
 use coder_boundary::GitView;
+use coder_workspace::LinkedPlace;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -12,17 +13,42 @@ const POINTER_BYTES: u64 = 4096 + 16;
 /// Where the host keeps the branches of its runs.
 const BRANCH_PREFIX: &str = "refs/heads/microcoder/";
 
-/// The view of the checkout whose top is `workspace` (canonical); nothing where it is no checkout.
+/// Where the repository of a checkout lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the checkout.
+    Checkout(PathBuf),
+    /// Elsewhere.
+    Linked(LinkedPlace),
+}
+
+impl Place {
+    /// How commands see it when they change nothing of a repository that lies elsewhere.
+    pub(crate) fn view(&self) -> GitView {
+        match self {
+            Self::Checkout(git_dir) => GitView::Checkout {
+                git_dir: git_dir.clone(),
+            },
+            Self::Linked(linked) => GitView::Linked {
+                common: linked.common_directory.clone(),
+                admin: linked.admin.clone(),
+                quarantine: None,
+            },
+        }
+    }
+}
+
+/// The place of the checkout whose top is `workspace` (canonical); nothing where it is no checkout.
 ///
 /// # Errors
 /// [`Error::File`] when a pointer that is there cannot be read.
-pub(crate) fn view(workspace: &Path) -> Result<Option<GitView>, Error> {
+pub(crate) fn place(workspace: &Path) -> Result<Option<Place>, Error> {
     let link = workspace.join(".git");
     let Ok(status) = link.symlink_metadata() else {
         return Ok(None);
     };
     if status.is_dir() {
-        return Ok(is_repository(&link).then_some(GitView::Checkout { git_dir: link }));
+        return Ok(is_repository(&link).then_some(Place::Checkout(link)));
     }
     if !status.is_file() {
         return Ok(None);
@@ -30,7 +56,7 @@ pub(crate) fn view(workspace: &Path) -> Result<Option<GitView>, Error> {
     Ok(linked(workspace, &link))
 }
 
-fn linked(workspace: &Path, link: &Path) -> Option<GitView> {
+fn linked(workspace: &Path, link: &Path) -> Option<Place> {
     let pointer = pointer(link)?;
     let named = pointer.strip_prefix("gitdir: ")?;
     let admin = workspace.join(named).canonicalize().ok()?;
@@ -42,10 +68,13 @@ fn linked(workspace: &Path, link: &Path) -> Option<GitView> {
     let backed = admin.join(back).parent()?.canonicalize().ok()? == workspace;
     let placed = admin.parent()? == common.join("worktrees");
     let outside = !common.starts_with(workspace);
-    (backed && placed && outside && is_repository(&common)).then(|| GitView::Linked {
-        branch_directory: branch_directory(&admin, &common),
-        common,
-        admin,
+    (backed && placed && outside && is_repository(&common)).then(|| {
+        Place::Linked(LinkedPlace {
+            worktree: workspace.to_owned(),
+            branch_directory: branch_directory(&admin, &common),
+            common_directory: common,
+            admin,
+        })
     })
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::confine::git_view;
+use crate::confine::git_place;
 use crate::testing::World;
 use rstest::rstest;
 use std::fs;
@@ -11,19 +11,23 @@ fn what_is_told_from_files_is_what_git_says() {
     let detached = world.worktree("detached", None);
     let own = world.worktree("own", Some("microcoder/task-1/candidate"));
     for (name, repository) in [("repo", checkout), ("detached", detached), ("own", own)] {
-        assert_eq!(view(&world.path(name)).unwrap(), Some(git_view(&repository)), "{name}");
+        assert_eq!(
+            place(&world.path(name)).unwrap(),
+            Some(git_place(&repository)),
+            "{name}"
+        );
     }
-    assert_eq!(view(&world.path("")).unwrap(), None);
-    assert_eq!(view(&world.path("repo/absent")).unwrap(), None);
+    assert_eq!(place(&world.path("")).unwrap(), None);
+    assert_eq!(place(&world.path("repo/absent")).unwrap(), None);
 }
 
 /// Makes `forged`, a directory whose `.git` a command wrote.
-fn forged(world: &World, pointer: &str) -> Option<GitView> {
+fn forged(world: &World, pointer: &str) -> Option<Place> {
     world.write(
         "forged/.git",
         pointer.replace("{world}", world.path("").to_str().unwrap()),
     );
-    view(&world.path("forged")).unwrap()
+    place(&world.path("forged")).unwrap()
 }
 
 #[rstest]
@@ -60,7 +64,7 @@ fn a_made_up_repository_is_believed_only_where_git_would_put_it(#[case] inside: 
     assert_eq!(found.is_none(), inside, "{found:?}");
     // An entry whose common directory lies elsewhere is not where Git puts entries.
     world.write(&format!("{entry}/commondir"), world.path("elsewhere").to_str().unwrap());
-    assert_eq!(view(&world.path("forged")).unwrap(), None);
+    assert_eq!(place(&world.path("forged")).unwrap(), None);
 }
 
 #[test]
@@ -70,7 +74,7 @@ fn links_and_pipes_are_not_read() {
     world.worktree("tree", None);
     world.write("other/file", "");
     std::os::unix::fs::symlink(world.path("repo/.git"), world.path("other/.git")).unwrap();
-    assert_eq!(view(&world.path("other")).unwrap(), None);
+    assert_eq!(place(&world.path("other")).unwrap(), None);
     // Reading a pipe would wait for ever.
     let head = world.path("repo/.git/worktrees/tree/HEAD");
     fs::remove_file(&head).unwrap();
@@ -79,14 +83,14 @@ fn links_and_pipes_are_not_read() {
         .capture(4096)
         .unwrap();
     assert!(made.success());
-    let found = view(&world.path("tree")).unwrap();
+    let found = place(&world.path("tree")).unwrap();
     assert!(
         matches!(
             found,
-            Some(GitView::Linked {
+            Some(Place::Linked(LinkedPlace {
                 branch_directory: None,
                 ..
-            })
+            }))
         ),
         "{found:?}"
     );
@@ -99,7 +103,7 @@ fn links_and_pipes_are_not_read() {
             .unwrap()
             .success()
     );
-    assert_eq!(view(&world.path("tree")).unwrap(), None);
+    assert_eq!(place(&world.path("tree")).unwrap(), None);
 }
 
 #[rstest]

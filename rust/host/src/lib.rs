@@ -38,6 +38,7 @@ mod outcome;
 mod page;
 mod patience;
 mod progress;
+mod quarantine;
 mod recorder;
 mod report_file;
 mod repository;

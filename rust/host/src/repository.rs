@@ -3,8 +3,8 @@
 //! observed, compared and kept, the trace sealed, the result recorded; whatever went wrong is in that result.
 
 use crate::admission::{Admitted, Asked, observe, trace_file};
-use crate::confine::Environment;
-use crate::finish::{Candidate, Finish};
+use crate::confine::{Absent, Environment};
+use crate::finish::{Candidate, Finish, Left};
 use crate::generation::{Keeper, Recording};
 use crate::grant::Grant;
 use crate::patience::Patience;
@@ -20,7 +20,7 @@ use coder_journal::{Head, Owner, Task};
 use coder_models::Client;
 use coder_process::{Cancel, Reason};
 use coder_trace::{Session, SessionId, Source, Step, Writer};
-use coder_workspace::Confined as Files;
+use coder_workspace::{Confined as Files, Published};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -138,11 +138,12 @@ impl<'a> Turn<'a> {
             Err(error) => return self.without_trace(&error),
         };
         let recorder = Recorder::new(writer, self.patience.clone());
+        let absent = Absent::in_view(&self.admitted.confined.boundary);
         let looped = match self.header(&recorder).and_then(|()| self.begin(&recorder)) {
             Ok(true) => self.watched(&recorder, client),
             Ok(false) | Err(_) => Looped::nothing(),
         };
-        self.finish(recorder, looped)
+        self.finish(recorder, looped, absent)
     }
 
     /// The first steps: prompt, admission, and that no decisions will be asked.
@@ -176,6 +177,10 @@ impl<'a> Turn<'a> {
             step.extensions.insert("toolchains".to_owned(), json!(toolchains));
         }
         recorder.append(&step)?;
+        for recovered in &admitted.recovered {
+            let words = format!("What task {} had committed was taken over.", recovered.task);
+            recorder.note(&words, "git_recovered", recovered)?;
+        }
         let reason = judge::unavailable_reason(self.environment);
         recorder.note(
             reason.note(),
@@ -284,10 +289,10 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Observes and keeps the candidate, writes the disposition, seals, records the result.
-    fn finish(self, recorder: Recorder, looped: Looped) -> Result<Task, Error> {
+    /// Takes over what Git made, observes and keeps the candidate, writes the disposition, seals, records the result.
+    fn finish(self, recorder: Recorder, looped: Looped, absent: Absent) -> Result<Task, Error> {
         let Self {
-            admitted,
+            mut admitted,
             task,
             clock,
             cancel,
@@ -300,6 +305,13 @@ impl<'a> Turn<'a> {
         let _keeping = RetentionLock::share(&store)
             .map_err(|error| recorder.declare_fault(error.message()))
             .ok();
+        let left = Left {
+            appeared: absent.appeared(),
+            git: match &mut admitted.confined.quarantine {
+                Some(quarantine) => quarantine.publish(&admitted.git),
+                None => Published::default(),
+            },
+        };
         let candidate = Candidate::keep(&store, &admitted, &clock);
         if let Err(error) = admitted.cache.save(&crate::admission::cache_path(&store)) {
             // Only the next run's speed is lost; it is said in the trace and changes nothing.
@@ -329,6 +341,7 @@ impl<'a> Turn<'a> {
             proof: looped.proof,
             candidate,
             journal_head,
+            left,
             elapsed: begun.elapsed(),
         };
         watch.tell(&Progress::Ended {

@@ -1,10 +1,14 @@
 //! The private scratch directories of runs live in the store, one parent per task, so that what a killed host left can
-//! be told from what a live one uses: by the owner's lock. Removes leftovers; never touches anything else.
+//! be told from what a live one uses: by the owner's lock. Takes over what a killed host's commands committed, and removes
+//! leftovers; never touches anything else.
 
 use crate::Error;
+use crate::quarantine::{FOLDER as GIT, Held};
 use coder_boundary::Scratch;
 use coder_digest::TaskId;
 use coder_journal::Store;
+use coder_workspace::{Git, Published, Quarantine, Reopened};
+use serde::Serialize;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -51,10 +55,19 @@ impl Drop for ScratchPlace {
     }
 }
 
-/// Removes the scratch of every task whose owner is gone. Best effort: what cannot be removed stays for the next time.
-pub(crate) fn scratch(store: &Store) {
+/// What was taken over of a run whose host had ended before it could.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Recovered {
+    pub(crate) task: TaskId,
+    pub(crate) git: Published,
+}
+
+/// Takes over and removes what every task whose owner is gone left. Best effort: what cannot be removed stays for the next
+/// time.
+pub(crate) fn scratch(store: &Store, git: &Git) -> Vec<Recovered> {
+    let mut recovered = Vec::new();
     let Ok(parents) = std::fs::read_dir(store.path().join(FOLDER)) else {
-        return;
+        return recovered;
     };
     for parent in parents.filter_map(io::Result::ok) {
         let task = parent.file_name().to_str().and_then(|name| TaskId::new(name).ok());
@@ -68,9 +81,33 @@ pub(crate) fn scratch(store: &Store) {
             continue;
         };
         for directory in directories.filter_map(io::Result::ok) {
-            let _ = Scratch::remove_leftover(&directory.path());
+            if directory.file_name() == GIT {
+                let published = quarantine(&directory.path(), git);
+                recovered.extend(published.map(|git| Recovered {
+                    task: task.clone(),
+                    git,
+                }));
+            } else {
+                let _ = Scratch::remove_leftover(&directory.path());
+            }
         }
         let _ = std::fs::remove_dir(parent.path());
+    }
+    recovered
+}
+
+/// Nothing where there was nothing to take over, or where it must wait for another sweep.
+fn quarantine(directory: &Path, git: &Git) -> Option<Published> {
+    match Quarantine::reopen(directory) {
+        Ok(Reopened::Left(quarantine)) => {
+            let published = Held::found(*quarantine).publish(git);
+            (published != Published::default()).then_some(published)
+        }
+        Ok(Reopened::Unfinished | Reopened::WorktreeGone) => {
+            let _ = Quarantine::remove_at(directory);
+            None
+        }
+        Ok(Reopened::InUse) | Err(_) => None,
     }
 }
 

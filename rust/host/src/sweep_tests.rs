@@ -40,13 +40,13 @@ fn leftovers_go_when_their_owner_is_gone_and_nothing_else_does() {
         )
         .unwrap();
     }
-    scratch(&store);
+    assert_eq!(scratch(&store, &Git::find().unwrap()), []);
     let left = |name: &str| world.path(&format!("store/scratch/{name}")).exists();
     assert_eq!(
         ["owned", "killed", "unknown", "not a task"].map(left),
         [true, false, true, true]
     );
     drop(owner);
-    scratch(&store);
+    assert_eq!(scratch(&store, &Git::find().unwrap()), []);
     assert!(!left("owned"));
 }

@@ -2,7 +2,7 @@
 //! `transition`; who may record one is in `owner`.
 
 use crate::admission::Admission;
-use coder_digest::{Digest, bare};
+use coder_digest::{BytePath, Digest, bare};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -105,6 +105,12 @@ pub struct RunResult {
     pub artifact_file: Option<String>,
     /// Its digest.
     pub artifact_digest: Option<Digest>,
+    /// What of Git's was left as it was before the run, by name: a reference, or `index`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub git_restored: Vec<String>,
+    /// Files that Git would obey and that appeared during the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub appeared: Vec<BytePath>,
     /// Whether some output was not retained.
     pub output_incomplete: bool,
     /// What is known about the cost.

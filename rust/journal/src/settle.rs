@@ -124,6 +124,8 @@ fn ended(task: &Task, how: String, trace_digest: Option<Digest>) -> RunResult {
         candidate_snapshot: None,
         artifact_file: None,
         artifact_digest: None,
+        git_restored: Vec::new(),
+        appeared: Vec::new(),
         output_incomplete: true,
         cost_status: CostStatus::Unknown,
         cost_microusd: None,

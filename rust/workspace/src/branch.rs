@@ -10,7 +10,7 @@ use std::fmt;
 const PREFIX: &str = "microcoder/";
 
 /// `microcoder/<run>/<name>`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct BranchName(String);
 

@@ -163,6 +163,20 @@ pub enum Error {
         /// The format.
         format: String,
     },
+    /// The repository borrows objects from a directory that is no object store, or from too many.
+    #[error("`{}` names `{}`, which cannot be shown to commands as an object store; remove the line, or run `git repack -a -d` there", store.display(), path.display())]
+    BorrowedObjects {
+        /// The list.
+        store: PathBuf,
+        /// The directory it names.
+        path: PathBuf,
+    },
+    /// What commands left could not be read out of its quarantine.
+    #[error("the new objects could not be read out of their quarantine: {reason}")]
+    Export {
+        /// Why.
+        reason: String,
+    },
     /// The root of a workspace cannot be opened.
     #[error("the workspace `{}` cannot be opened; it must be a directory without symbolic links in its path", path.display())]
     OpenRoot {
@@ -289,6 +303,8 @@ impl Error {
             Self::NotOurWorktree { .. } => "not_our_worktree",
             Self::MissingObjects { .. } => "missing_objects",
             Self::ReferenceFormat { .. } => "reference_format",
+            Self::BorrowedObjects { .. } => "borrowed_objects",
+            Self::Export { .. } => "git_export",
             Self::OpenRoot { .. } => "open_root",
             Self::ReadCap { .. } => "read_cap",
             Self::Threads { .. } => "threads",

@@ -4,7 +4,7 @@
 //! repository is; agents run their own Git inside the boundary.
 
 use crate::Error;
-use coder_process::{Command, Ending, Stdin};
+use coder_process::{Command, Ending, Limits, Stdin};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -214,6 +214,7 @@ impl Session {
             input: Stdin::Null,
             deadline: DEADLINE,
             limit: ANSWER_BYTES,
+            limits: Limits::default(),
         }
     }
 }
@@ -227,6 +228,7 @@ pub(crate) struct Call<'a> {
     input: Stdin,
     deadline: Duration,
     limit: usize,
+    limits: Limits,
 }
 
 /// What Git answered.
@@ -241,6 +243,17 @@ pub(crate) struct Answer {
 }
 
 impl Call<'_> {
+    pub(crate) fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Bounds the private memory of each process.
+    pub(crate) fn memory(mut self, bytes: u64) -> Self {
+        self.limits.data = Some(bytes);
+        self
+    }
+
     pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.variables.push((name, value.into()));
         self
@@ -278,6 +291,7 @@ impl Call<'_> {
             .directory(&directory)
             .stdin(self.input)
             .deadline(self.deadline)
+            .limits(self.limits)
             .stdout_stop(Some((self.limit as u64).saturating_add(1)));
         // By variables and not by `-c`, which would split a key that holds `=` in the wrong place.
         command = command.variable("GIT_CONFIG_COUNT", self.session.overrides.len().to_string());

@@ -405,7 +405,7 @@ fn reference_format(setting: Option<&[u8]>) -> ReferenceFormat {
     }
 }
 
-fn partial(session: &Session) -> Option<PartialClone> {
+pub(crate) fn partial(session: &Session) -> Option<PartialClone> {
     let promisor = session.settings().iter().find_map(|(key, value)| {
         let remote = key.strip_prefix(b"remote.")?.strip_suffix(b".promisor")?;
         (value.as_slice() != b"false").then(|| remote.to_vec())

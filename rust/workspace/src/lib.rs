@@ -3,6 +3,7 @@
 //! - [`Git`] is our own, safe way to call Git on a repository nobody vouches for; [`Repository::identify`] says which
 //!   checkout a path is the top of, and refuses one that is not.
 //! - [`Worktrees`] makes and removes the linked worktree of a run, [`candidate_patch`] shows the result as a diff.
+//! - [`Quarantine`] is a private copy of what Git changes in a linked worktree, and takes over what is sound of it.
 //! - [`Observer`] takes a [`Snapshot`] of a whole tree without asking Git, [`changes`] compares two of them, [`retain`]
 //!   keeps what changed in a [`Retention`] under a [`Manifest`].
 //! - [`Confined`] reads single files that cannot lie outside the workspace.
@@ -34,6 +35,7 @@ mod error;
 mod git;
 mod identity;
 mod patch;
+mod quarantine;
 mod read;
 mod remove;
 mod retain;
@@ -59,6 +61,9 @@ pub use identity::{
     CheckoutKind, CommitId, Head, IndexLock, ObjectFormat, PartialClone, ReferenceFormat, Repository, Sparse,
 };
 pub use patch::{Candidate, Extent, Patch, candidate_patch};
+pub use quarantine::{
+    Exported, HeadLeft, IndexLeft, Left, LinkedPlace, Moved, Published, Quarantine, Reopened, Restored, Selection,
+};
 pub use read::{Confined, Observation, ReadCap, Refusal};
 pub use retain::Retention;
 pub use snapshot::{Entry, Fault, FileId, Kind, Limits, MAXIMUM_FAULTS, Snapshot};

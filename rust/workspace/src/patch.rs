@@ -189,7 +189,7 @@ fn is_git_link(path: &BytePath) -> bool {
 }
 
 /// A path as a line of `objects/info/alternates`: in quotes with escapes, so that any byte can stand in it.
-fn quoted(path: &Path) -> Vec<u8> {
+pub(crate) fn quoted(path: &Path) -> Vec<u8> {
     let mut line = vec![b'"'];
     for byte in path.as_os_str().as_bytes() {
         match byte {

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use coder_boundary::{Boundary, GitView, Mode, Policy, Scratch, Workspace};
+use coder_boundary::{Boundary, GIT_OBJECTS, GitView, Mode, Policy, Quarantine, Scratch, Workspace};
 use coder_process::{Ending, Outcome};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -233,10 +233,29 @@ pub fn linked(world: &World) -> (GitView, PathBuf) {
     let common = repository.join(".git");
     let view = GitView::Linked {
         admin: common.join("worktrees/workspace"),
-        branch_directory: Some("refs/heads/microcoder/task".into()),
+        quarantine: Some(Quarantine {
+            directory: quarantine(world, &common),
+            branch_directory: Some("refs/heads/microcoder/task".into()),
+            borrowed: Vec::new(),
+        }),
         common: common.clone(),
     };
     (view, common)
+}
+
+/// What the host makes before commands, by the means of a shell.
+fn quarantine(world: &World, common: &Path) -> PathBuf {
+    let directory = world.base.path().join("quarantine");
+    let script = format!(
+        "mkdir -p $Q/objects/info $Q/objects/pack && echo {GIT_OBJECTS} >$Q/objects/info/alternates && cd $C && \
+         cp -r worktrees/workspace $Q/admin && cp -r refs/heads/microcoder/task $Q/references && \
+         cp -r logs/refs/heads/microcoder/task $Q/logs"
+    );
+    let script = script
+        .replace("$Q", directory.to_str().unwrap())
+        .replace("$C", common.to_str().unwrap());
+    host(&world.outside, "sh", &["-c", &script]);
+    directory
 }
 
 pub fn checkout(world: &World) -> GitView {

@@ -51,6 +51,15 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
     for path in &executed.appeared {
         output::talk(&format!("microcoder: {} appeared; Git would obey it", path.display()));
     }
+    for restored in executed.git.iter().flat_map(|git| &git.restored) {
+        output::talk(&format!(
+            "microcoder: {} stays as it was: {}",
+            restored.name, restored.reason
+        ));
+    }
+    for operation in executed.git.iter().flat_map(|git| &git.unfinished) {
+        output::talk(&format!("microcoder: what {operation} had begun is not carried over"));
+    }
     if let Some(place) = report {
         let report = serde_json::to_vec_pretty(&Report::from(&executed))
             .map_err(|error| Failure::new("output", error.to_string(), REFUSED))?;

@@ -18,6 +18,7 @@ mod kill;
 mod look;
 mod memory;
 mod openai;
+mod quarantine;
 mod refusals;
 mod repository;
 mod run;

@@ -219,6 +219,8 @@ pub fn result() -> RunResult {
         candidate_snapshot: Some(Digest::of(b"candidate")),
         artifact_file: None,
         artifact_digest: None,
+        git_restored: Vec::new(),
+        appeared: Vec::new(),
         output_incomplete: false,
         cost_status: CostStatus::Unknown,
         cost_microusd: None,

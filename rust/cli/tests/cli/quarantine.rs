@@ -1,0 +1,205 @@
+//! Git in a linked worktree, where commands work on a private copy of what Git changes: what they commit arrives, what
+//! they do to the copy does not, and a killed host leaves a repository without a scratch.
+
+use crate::world::{Gate, World, differences, reply};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+
+const BRANCH: &str = "microcoder/task-1/candidate";
+
+/// A local clone of the repository, whose objects are hard links to those of its origin, with one more branch; and a
+/// worktree of it on a branch of its own.
+fn cloned(world: &World) {
+    world.git("", &["clone", "--quiet", "--local", "repo", "clone"]);
+    world.write("clone/other.txt", "other\n");
+    world.git("clone", &["checkout", "--quiet", "-b", "other"]);
+    world.git("clone", &["add", "--all"]);
+    world.git("clone", &["commit", "--quiet", "--message=other"]);
+    world.git("clone", &["checkout", "--quiet", "main"]);
+    let tree = world.text("tree");
+    world.git("clone", &["worktree", "add", "--quiet", "-b", BRANCH, &tree]);
+}
+
+fn sound(world: &World) {
+    for name in ["repo", "clone"] {
+        assert_eq!(
+            world.git(name, &["fsck", "--strict", "--no-progress", "--no-dangling"]),
+            "",
+            "{name}"
+        );
+    }
+}
+
+/// Each rewrites, replaces or removes what it finds, by every name it has inside.
+const ATTACK: &str = r#"
+for place in "$(git rev-parse --git-common-dir)/objects" /run/agent/git-objects; do
+    find "$place" -type f | while read -r file; do
+        chmod u+w "$file"; echo evil >"$file"; mv -f notes.txt "$file"; rm -f "$file"; ln -f "$file" link && echo evil >link
+    done
+    rm -rf "$place"/pack "$place"/[0-9a-f]*
+done 2>/dev/null
+git gc --quiet --prune=now 2>/dev/null
+git checkout -- notes.txt
+git status --porcelain"#;
+
+#[test]
+fn a_run_can_neither_rewrite_what_other_branches_hold_nor_what_the_origin_holds_and_its_commit_arrives() {
+    let world = World::new();
+    cloned(&world);
+    let (origin, before) = (world.listing("repo"), world.listing("clone/.git"));
+    let commit = "echo second >>notes.txt; git commit -q -a -m first-try; git commit -q --amend -m inside; echo staged >new; git add new";
+    let prepared = world.prepare(
+        &world.path("tree"),
+        &[reply(&[ATTACK, commit], false), reply(&[], true)],
+    );
+    let task = prepared.call().json();
+    let result = &task["run"]["result"];
+    assert_eq!(
+        (&result["ending"], &result["git_restored"]),
+        (&json!("model_finished"), &Value::Null)
+    );
+    assert_eq!(differences(&origin, &world.listing("repo")), [""; 0]);
+    let mut after = world.listing("clone/.git");
+    after.retain(|name, _| before.contains_key(name));
+    let moved: Vec<String> = differences(&before, &after)
+        .into_iter()
+        .map(|said| said.split(':').next().unwrap().to_owned())
+        .collect();
+    let expected = [
+        format!("logs/refs/heads/{BRANCH}"),
+        format!("refs/heads/{BRANCH}"),
+        "worktrees/tree/index".to_owned(),
+        "worktrees/tree/logs/HEAD".to_owned(),
+    ];
+    assert_eq!(moved, expected);
+    sound(&world);
+    assert_eq!(world.git("clone", &["log", "--format=%s", BRANCH]), "inside\nfirst\n");
+    assert_eq!(world.git("clone", &["show", "other:other.txt"]), "other\n");
+    assert_eq!(world.git("tree", &["status", "--porcelain"]), "A  new\n");
+    assert!(!world.path("tasks/scratch").exists());
+    assert_eq!(world.task(&["verify", "task-1"]).json()["verdict"], "verified");
+    let moved = last_step(&world)["git"]["moved"].clone();
+    let tip = world.git("clone", &["rev-parse", BRANCH]);
+    assert_eq!(
+        moved,
+        json!([{ "name": format!("refs/heads/{BRANCH}"), "to": tip.trim() }])
+    );
+}
+
+/// The extensions of the last step of the first task.
+fn last_step(world: &World) -> Value {
+    let trace = world.read("tasks/task-1.1.atif.jsonl");
+    let mut records = trace
+        .lines()
+        .rev()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let last = records.find(|record| !record["step"].is_null()).unwrap();
+    last["step"]["extensions"].clone()
+}
+
+#[test]
+fn a_commit_whose_objects_are_gone_is_no_commit_and_the_result_says_so() {
+    let world = World::new();
+    cloned(&world);
+    let before = world.listing("clone/.git");
+    let script = "echo x >new; git add new; git commit -q -m broken; find \"$(git rev-parse --git-common-dir)/objects\" -type f -path '*/??/*' -delete";
+    let prepared = world.prepare(&world.path("tree"), &[reply(&[script], false), reply(&[], true)]);
+    let task = prepared.call().json();
+    let expected = json!([format!("refs/heads/{BRANCH}"), "index"]);
+    assert_eq!(task["run"]["result"]["git_restored"], expected);
+    assert_eq!(differences(&before, &world.listing("clone/.git")), [""; 0]);
+    sound(&world);
+    let restored = last_step(&world)["git"]["restored"].clone();
+    assert!(restored[0]["reason"].as_str().unwrap().contains("bad"), "{restored}");
+    // The files are the candidate, whatever became of the commit.
+    let kept = world.task(&["artifact", "task-1", "--path", "new", "--raw"]).run();
+    assert_eq!(kept.printed(), "x\n");
+    assert_eq!(world.task(&["verify", "task-1"]).json()["verdict"], "verified");
+}
+
+#[test]
+fn a_host_killed_after_a_commit_leaves_a_whole_repository_and_the_next_run_takes_the_commit_over() {
+    let world = World::new();
+    cloned(&world);
+    let before = world.listing("clone/.git");
+    let script = "echo x >new; git add new; git commit -q -m inside; echo ready >gate; sleep 1000";
+    let prepared = world.prepare(&world.path("tree"), &[reply(&[script], false), reply(&[], true)]);
+    let mut gate = Gate::at(&world.path("tree/gate"));
+    let host = prepared.call().start();
+    gate.wait(&host);
+    let below = host.freeze();
+    host.signal(Signal::KILL);
+    host.wait();
+    for process in below {
+        crate::world::wait_readable(process, "a process outlived its host");
+    }
+    assert_eq!(differences(&before, &world.listing("clone/.git")), [""; 0]);
+    sound(&world);
+    assert_eq!(world.git("tree", &["log", "-1", "--format=%s"]), "first\n");
+    let demo = world
+        .microcoder(&["demo", "--store", &world.text("tasks"), "--json"])
+        .run();
+    assert_eq!(demo.status, 0, "{}", demo.stderr);
+    assert_eq!(world.git("tree", &["log", "-1", "--format=%s"]), "inside\n");
+    assert_eq!(world.git("tree", &["show", "HEAD:new"]), "x\n");
+    sound(&world);
+    assert!(!world.path("tasks/scratch").exists());
+    let told = fs::read_dir(world.path("tasks"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .any(|trace| trace.contains("git_recovered") && trace.contains(BRANCH));
+    assert!(told, "the run that took it over says so");
+}
+
+#[test]
+fn a_single_command_commits_and_a_killed_one_leaves_a_whole_repository() {
+    let world = World::new();
+    cloned(&world);
+    let report = world.text("tmp/report.json");
+    let identity = ["--env", "GIT_AUTHOR_NAME=A", "--env", "GIT_AUTHOR_EMAIL=a@localhost"];
+    let committer = [
+        "--env",
+        "GIT_COMMITTER_NAME=A",
+        "--env",
+        "GIT_COMMITTER_EMAIL=a@localhost",
+    ];
+    let exec = |script: &str| {
+        world
+            .microcoder(&["exec", "--report", &report])
+            .arguments(&identity)
+            .arguments(&committer)
+            .arguments(&["--", "sh", "-c", script])
+            .inside("tree")
+    };
+    let seen = exec("echo second >>notes.txt; git commit -qam inside 2>/dev/null").run();
+    assert_eq!((seen.status, seen.stderr.as_str()), (0, ""));
+    let found: Value = serde_json::from_str(&world.read("tmp/report.json")).unwrap();
+    assert_eq!(found["git"]["moved"][0]["name"], json!(format!("refs/heads/{BRANCH}")));
+    assert_eq!(world.git("clone", &["log", "--format=%s", BRANCH]), "inside\nfirst\n");
+    let broken =
+        exec("git commit -q --allow-empty -m broken 2>/dev/null; rm -rf $(git rev-parse --git-common-dir)/objects/??")
+            .run();
+    assert_eq!(broken.status, 0);
+    assert!(
+        broken
+            .stderr
+            .starts_with(&format!("microcoder: refs/heads/{BRANCH} stays as it was: ")),
+        "{}",
+        broken.stderr
+    );
+    let before = world.listing("clone/.git");
+    let mut gate = Gate::at(&world.path("tree/gate"));
+    let running = exec("git commit -q --allow-empty -m lost; echo ready >gate; sleep 1000").start();
+    gate.wait(&running);
+    let below = running.freeze();
+    running.signal(Signal::KILL);
+    running.wait();
+    for process in below {
+        crate::world::wait_readable(process, "a process outlived its host");
+    }
+    assert_eq!(differences(&before, &world.listing("clone/.git")), [""; 0]);
+    sound(&world);
+}

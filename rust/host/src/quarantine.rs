@@ -1,0 +1,291 @@
+//! The quarantine of one run's or one command's Git, between the boundary that shows it and the workspace that takes it
+//! over. Here the two meet: the Git that reads what commands wrote runs inside a boundary of its own, offline, with the
+//! quarantine read-only, and all that comes out of it is one pack.
+
+use crate::git_link::Place;
+use crate::{Error, world};
+use coder_boundary::{Boundary, Enforced, GIT_OBJECTS, GitView, Network, Policy, Private, Resources};
+use coder_process::{Cancel, Command, Ending, Event, Flow, Outcome, Output, Stdin, Stream, Window};
+use coder_workspace::{
+    Error as WorkspaceError, Exported, Git, LinkedPlace, Published, Quarantine, Restored, Selection,
+};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The name of a quarantine in the place of its run's scratch.
+pub(crate) const FOLDER: &str = "git";
+/// The longest list of objects, in bytes: some 1,600,000 ids.
+const LIST_BYTES: usize = 64 * 1024 * 1024;
+/// How long listing or packing may take.
+const DEADLINE: Duration = Duration::from_secs(300);
+/// The private memory of a Git that reads what commands wrote, in bytes.
+const MEMORY_BYTES: u64 = 2 << 30;
+/// How much of what Git says is kept.
+const MESSAGE_BYTES: usize = 4096;
+
+/// Variables of the Git that reads the quarantine, beside those of every command: it fetches nothing, and sees objects
+/// as they are and not as replacements say.
+const ENVIRONMENT: [(&str, &str); 6] = [
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_GRAFT_FILE", "/dev/null"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
+
+/// A quarantine in use, removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    quarantine: Quarantine,
+    /// Its parent, where that was made for it.
+    parent: Option<PathBuf>,
+    fate: Fate,
+}
+
+/// What becomes of a quarantine in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It goes.
+    Removed,
+    /// It stays for the next sweep, or for a person.
+    Kept,
+}
+
+impl Held {
+    /// Makes one in `parent`, the place of a run's scratch. Nothing for what is no linked worktree, and nothing where the
+    /// repository keeps branches in another way than as files.
+    pub(crate) fn for_run(parent: &Path, place: &Place) -> Result<Option<Self>, Error> {
+        let Place::Linked(linked) = place else { return Ok(None) };
+        Ok(Self::create(&parent.join(FOLDER), linked, None)?)
+    }
+
+    /// Makes one in a directory of its own in `parent`, for commands without a run.
+    pub(crate) fn for_command(parent: &Path, place: &Place) -> Result<Option<Self>, Error> {
+        let Place::Linked(linked) = place else { return Ok(None) };
+        let own = tempfile::Builder::new()
+            .prefix("microcoder-git-")
+            .tempdir_in(parent)
+            .map_err(Error::file("create a directory in", parent))?
+            .keep();
+        let made = Self::create(&own.join(FOLDER), linked, Some(own.clone()));
+        if !matches!(made, Ok(Some(_))) {
+            // What was made of it goes; the reason is the one to report.
+            let _ = Quarantine::remove_at(&own);
+        }
+        Ok(made?)
+    }
+
+    fn create(directory: &Path, place: &LinkedPlace, parent: Option<PathBuf>) -> Result<Option<Self>, WorkspaceError> {
+        let made = Quarantine::create(directory, place, Path::new(GIT_OBJECTS));
+        if !matches!(made, Ok(Some(_))) && directory.exists() {
+            let _ = Quarantine::remove_at(directory);
+        }
+        Ok(made?.map(|quarantine| Self {
+            quarantine,
+            parent,
+            fate: Fate::Removed,
+        }))
+    }
+
+    /// One that an ended host left.
+    pub(crate) fn found(quarantine: Quarantine) -> Self {
+        Self {
+            quarantine,
+            parent: None,
+            fate: Fate::Removed,
+        }
+    }
+
+    /// As the boundary shows it.
+    pub(crate) fn view(&self) -> GitView {
+        let place = self.quarantine.place();
+        GitView::Linked {
+            common: place.common_directory,
+            admin: place.admin,
+            quarantine: Some(coder_boundary::Quarantine {
+                directory: self.quarantine.directory().to_owned(),
+                branch_directory: place.branch_directory,
+                borrowed: self.quarantine.borrowed().to_owned(),
+            }),
+        }
+    }
+
+    /// Whether commands changed nothing that could be taken over.
+    pub(crate) fn is_unchanged(&self) -> Result<bool, Error> {
+        let left = self.quarantine.left()?;
+        Ok(left.is_nothing() && left.unfinished.is_empty())
+    }
+
+    /// Takes over what commands left. When this machine cannot do it now, the quarantine stays where it is, and the answer
+    /// says so.
+    pub(crate) fn publish(&mut self, git: &Git) -> Published {
+        let mut exporter = None;
+        let published = self.quarantine.publish(git, &mut |selection, to| {
+            let exporter = match &mut exporter {
+                Some(exporter) => exporter,
+                none => none.insert(Exporter::prepare(&self.quarantine, self.view(), git)?),
+            };
+            exporter.export(selection, to)
+        });
+        published.unwrap_or_else(|error| {
+            self.fate = Fate::Kept;
+            let reason = format!(
+                "{}; what commands made stays in {}",
+                Error::from(error).message(),
+                self.quarantine.directory().display()
+            );
+            Published {
+                restored: vec![Restored {
+                    name: "repository".to_owned(),
+                    reason,
+                }],
+                ..Published::default()
+            }
+        })
+    }
+
+    /// Begins anew from what the repository holds now, for the commands that follow.
+    pub(crate) fn renew(&mut self) -> Result<(), Error> {
+        Ok(self.quarantine.renew()?)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.fate == Fate::Removed {
+            // What cannot be removed is private to this user; the next sweep looks again.
+            let _ = Quarantine::remove_at(self.quarantine.directory());
+            if let Some(parent) = &self.parent {
+                let _ = std::fs::remove_dir(parent);
+            }
+        }
+    }
+}
+
+/// Reads a quarantine from inside a boundary.
+struct Exporter {
+    boundary: Boundary,
+    demand: Enforced,
+    program: PathBuf,
+    git_directory: PathBuf,
+}
+
+impl Exporter {
+    fn prepare(quarantine: &Quarantine, view: GitView, git: &Git) -> Result<Self, WorkspaceError> {
+        let place = quarantine.place();
+        let policy = Policy {
+            git: Some(view),
+            directory: Some(place.common_directory),
+            resources: Resources {
+                memory_bytes: Some(MEMORY_BYTES),
+                ..Resources::default()
+            },
+            ..Policy::default()
+        };
+        let demand = Enforced::least(policy.access, Network::None);
+        let boundary = Boundary::prepare(policy, Private::Memory).map_err(failed)?;
+        Ok(Self {
+            boundary,
+            demand,
+            program: git.program().to_owned(),
+            git_directory: place.admin,
+        })
+    }
+
+    fn export(&self, selection: &Selection, to: &Path) -> Result<Exported, WorkspaceError> {
+        let list = self
+            .git(&selection.list_arguments())
+            .stdin(Stdin::Bytes(selection.revisions()))
+            .stdout_stop(Some(LIST_BYTES as u64));
+        let outcome = self.run(list, LIST_BYTES, &mut |_| Flow::Continue)?;
+        if let Some(reason) = refusal(&outcome) {
+            return Ok(Exported::Refused(reason));
+        }
+        let mut file = File::options()
+            .write(true)
+            .create_new(true)
+            .open(to)
+            .map_err(written(to))?;
+        let mut fault = None;
+        let pack = self
+            .git(&selection.pack_arguments())
+            .stdin(Stdin::Bytes(outcome.stdout.head))
+            .stdout_stop(Some(Selection::PACK_BYTES));
+        let outcome = self.run(pack, 0, &mut |bytes| match file.write_all(bytes) {
+            Ok(()) => Flow::Continue,
+            Err(error) => {
+                fault = Some(error);
+                Flow::Stop
+            }
+        })?;
+        match (fault, refusal(&outcome)) {
+            (Some(error), _) => Err(written(to)(error)),
+            (None, Some(reason)) => Ok(Exported::Refused(reason)),
+            (None, None) => Ok(Exported::Whole),
+        }
+    }
+
+    fn git(&self, arguments: &[&str]) -> Command {
+        self.boundary
+            .command(&self.program)
+            .argument("--no-pager")
+            .arguments(arguments.iter().copied())
+            .variables(ENVIRONMENT)
+            .variable("GIT_DIR", &self.git_directory)
+            .deadline(DEADLINE)
+    }
+
+    fn run(
+        &self,
+        command: Command,
+        kept: usize,
+        take: &mut dyn FnMut(&[u8]) -> Flow,
+    ) -> Result<Outcome, WorkspaceError> {
+        let window = |head| Output::Capture(Window { head, tail: 0 });
+        let command = command.stdout(window(kept)).stderr(window(MESSAGE_BYTES));
+        let outcome = coder_process::run(&command, &Cancel::never(), &mut |event| match event {
+            Event::Output {
+                stream: Stream::Stdout,
+                bytes,
+                ..
+            } => take(bytes),
+            Event::Started { .. } | Event::Output { .. } => Flow::Continue,
+        });
+        let outcome = outcome.map_err(failed)?;
+        let enforced = self.boundary.enforced(outcome.layers);
+        enforced.satisfies(&self.demand).map_err(failed)?;
+        Ok(outcome)
+    }
+}
+
+/// Why Git gave nothing that could be used, if so.
+fn refusal(outcome: &Outcome) -> Option<String> {
+    let said = coder_digest::display_bytes(outcome.stderr.head.trim_ascii());
+    match outcome.ending {
+        Ending::Exited(0) => None,
+        Ending::Exited(_) => Some(said),
+        Ending::OutputLimit { .. } => Some("there are more new objects than are taken over".to_owned()),
+        Ending::DeadlineExceeded { .. } => Some(format!("listing them took longer than {} s", DEADLINE.as_secs())),
+        Ending::Signalled(_) | Ending::Unknown | Ending::Cancelled { .. } | Ending::Stopped { .. } => {
+            Some(format!("the Git that read them was ended by a signal {said}"))
+        }
+    }
+}
+
+fn failed(error: impl std::error::Error) -> WorkspaceError {
+    WorkspaceError::Export {
+        reason: world::chain(&error),
+    }
+}
+
+fn written(path: &Path) -> impl FnOnce(std::io::Error) -> WorkspaceError {
+    let path = path.to_owned();
+    move |source| WorkspaceError::Write { path, source }
+}
+
+#[cfg(test)]
+#[path = "quarantine_tests.rs"]
+mod tests;
