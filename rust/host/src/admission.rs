@@ -114,7 +114,12 @@ impl Asked<'_> {
             ));
         }
 
-        let recovered = sweep::scratch(self.store, &git);
+        let mut recovered = sweep::own(self.store, &task.task_id, &git);
+        recovered.extend(sweep::scratch(self.store, &git));
+        if !recovered.is_empty() && Repository::identify(&git, &workspace)? != repository {
+            // What a killed run had committed in this very worktree has just arrived.
+            return Err(Error::SourceChanged { path: workspace });
+        }
         let confine = Confine {
             repository: &repository,
             access: configuration.access,

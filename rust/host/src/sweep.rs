@@ -77,22 +77,33 @@ pub(crate) fn scratch(store: &Store, git: &Git) -> Vec<Recovered> {
         let (Ok(_), Ok(Some(_unowned))) = (store.show(&task), store.keep_unowned(&task)) else {
             continue;
         };
-        let Ok(directories) = std::fs::read_dir(parent.path()) else {
-            continue;
-        };
-        for directory in directories.filter_map(io::Result::ok) {
-            if directory.file_name() == GIT {
-                let published = quarantine(&directory.path(), git);
-                recovered.extend(published.map(|git| Recovered {
-                    task: task.clone(),
-                    git,
-                }));
-            } else {
-                let _ = Scratch::remove_leftover(&directory.path());
-            }
-        }
-        let _ = std::fs::remove_dir(parent.path());
+        recovered.extend(leftovers(&parent.path(), &task, git));
     }
+    recovered
+}
+
+/// The same for a task that this process owns and that has no place yet: an earlier admission of it was interrupted.
+pub(crate) fn own(store: &Store, task: &TaskId, git: &Git) -> Vec<Recovered> {
+    leftovers(&store.path().join(FOLDER).join(task.as_str()), task, git)
+}
+
+fn leftovers(parent: &Path, task: &TaskId, git: &Git) -> Vec<Recovered> {
+    let mut recovered = Vec::new();
+    let Ok(directories) = std::fs::read_dir(parent) else {
+        return recovered;
+    };
+    for directory in directories.filter_map(io::Result::ok) {
+        if directory.file_name() == GIT {
+            let published = quarantine(&directory.path(), git);
+            recovered.extend(published.map(|git| Recovered {
+                task: task.clone(),
+                git,
+            }));
+        } else {
+            let _ = Scratch::remove_leftover(&directory.path());
+        }
+    }
+    let _ = std::fs::remove_dir(parent);
     recovered
 }
 

@@ -46,6 +46,9 @@ fn leftovers_go_when_their_owner_is_gone_and_nothing_else_does() {
         ["owned", "killed", "unknown", "not a task"].map(left),
         [true, false, true, true]
     );
+    assert_eq!(own(&store, &id("owned"), &Git::find().unwrap()), []);
+    assert!(!left("owned"));
+    world.write("store/scratch/owned/a/home/left", "left");
     drop(owner);
     assert_eq!(scratch(&store, &Git::find().unwrap()), []);
     assert!(!left("owned"));

@@ -189,6 +189,15 @@ pub(crate) fn came_of(launched: &Launched) -> String {
         Err(reason) => text.push_str(&format!("Git cannot read the worktree any more: {}\n", plain(reason))),
     }
     let result = launched.task.run.as_ref().and_then(|run| run.result.as_ref());
+    for name in result.iter().flat_map(|result| &result.git_restored) {
+        text.push_str(&format!(
+            "What the run did to {} of its Git was not taken over; the last step of the trace says why.\n",
+            plain(name)
+        ));
+    }
+    for path in result.iter().flat_map(|result| &result.appeared) {
+        text.push_str(&format!("{path} appeared; Git would obey it.\n"));
+    }
     if result.is_none_or(|result| result.candidate_snapshot.is_none()) {
         text.push_str("What changed could not be observed.\n");
     } else if launched.changes.is_empty() {

@@ -156,7 +156,7 @@ fn no_printed_command_runs_git_where_the_agent_may_have_set_it_up() {
 }
 
 #[test]
-fn a_worktree_that_git_cannot_read_any_more_is_told_and_the_evidence_stays() {
+fn what_a_run_breaks_of_its_git_is_told_and_does_not_reach_the_worktree() {
     let world = World::new();
     let script = "echo second >>notes.txt; echo nonsense >\"$(git rev-parse --git-dir)/HEAD\"";
     let seen = run(&world, &[reply(&[script], false), reply(&[], true)])
@@ -164,14 +164,17 @@ fn a_worktree_that_git_cannot_read_any_more_is_told_and_the_evidence_stays() {
         .inside("repo")
         .run();
     let document = seen.json(0);
-    assert_eq!((&document["head"], &document["take"]), (&Value::Null, &Value::Null));
+    let base = world.git("repo", &["rev-parse", "HEAD"]).trim_end().to_owned();
+    assert_eq!(document["head"], json!(base));
+    assert_eq!(document["task"]["run"]["result"]["git_restored"], json!(["HEAD"]));
+    assert!(document["take"].is_string(), "{document:#}");
     let id = document["task"]["task_id"].as_str().unwrap();
-    assert_eq!(document["task"]["run"]["result"]["ending"], "model_finished");
-    let kept = world.task(&["artifact", id, "--path", "notes.txt", "--raw"]).run();
-    assert_eq!(kept.printed(), "first\nsecond\n");
-    // There is no patch of it, and that is said.
-    let verification = world.task(&["verify", id]).run().json(1);
-    assert_eq!(verification["verdict"], "incomplete");
+    assert_eq!(world.task(&["verify", id]).run().json(0)["verdict"], "verified");
+    let seen = run(&world, &[reply(&[script], false), reply(&[], true)])
+        .inside("repo")
+        .run();
+    let told = "What the run did to HEAD of its Git was not taken over; the last step of the trace says why.\n";
+    assert!(seen.printed().contains(told), "{}", seen.stdout);
 }
 
 #[test]
