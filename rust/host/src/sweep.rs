@@ -62,9 +62,18 @@ pub(crate) struct Recovered {
     pub(crate) git: Published,
 }
 
-/// Takes over and removes what every task whose owner is gone left. Best effort: what cannot be removed stays for the next
-/// time.
-pub(crate) fn scratch(store: &Store, git: &Git) -> Vec<Recovered> {
+/// Removes the scratch of every task whose owner is gone, but for what its commands committed. Best effort: what cannot be
+/// removed stays for the next time.
+pub(crate) fn scratch(store: &Store) {
+    all(store, None);
+}
+
+/// The same, and takes over what was committed.
+pub(crate) fn recover(store: &Store, git: &Git) -> Vec<Recovered> {
+    all(store, Some(git))
+}
+
+fn all(store: &Store, git: Option<&Git>) -> Vec<Recovered> {
     let mut recovered = Vec::new();
     let Ok(parents) = std::fs::read_dir(store.path().join(FOLDER)) else {
         return recovered;
@@ -84,17 +93,17 @@ pub(crate) fn scratch(store: &Store, git: &Git) -> Vec<Recovered> {
 
 /// The same for a task that this process owns and that has no place yet: an earlier admission of it was interrupted.
 pub(crate) fn own(store: &Store, task: &TaskId, git: &Git) -> Vec<Recovered> {
-    leftovers(&store.path().join(FOLDER).join(task.as_str()), task, git)
+    leftovers(&store.path().join(FOLDER).join(task.as_str()), task, Some(git))
 }
 
-fn leftovers(parent: &Path, task: &TaskId, git: &Git) -> Vec<Recovered> {
+fn leftovers(parent: &Path, task: &TaskId, git: Option<&Git>) -> Vec<Recovered> {
     let mut recovered = Vec::new();
     let Ok(directories) = std::fs::read_dir(parent) else {
         return recovered;
     };
     for directory in directories.filter_map(io::Result::ok) {
         if directory.file_name() == GIT {
-            let published = quarantine(&directory.path(), git);
+            let published = git.and_then(|git| quarantine(&directory.path(), git));
             recovered.extend(published.map(|git| Recovered {
                 task: task.clone(),
                 git,

@@ -40,7 +40,7 @@ fn leftovers_go_when_their_owner_is_gone_and_nothing_else_does() {
         )
         .unwrap();
     }
-    assert_eq!(scratch(&store, &Git::find().unwrap()), []);
+    scratch(&store);
     let left = |name: &str| world.path(&format!("store/scratch/{name}")).exists();
     assert_eq!(
         ["owned", "killed", "unknown", "not a task"].map(left),
@@ -50,6 +50,6 @@ fn leftovers_go_when_their_owner_is_gone_and_nothing_else_does() {
     assert!(!left("owned"));
     world.write("store/scratch/owned/a/home/left", "left");
     drop(owner);
-    assert_eq!(scratch(&store, &Git::find().unwrap()), []);
+    assert_eq!(recover(&store, &Git::find().unwrap()), []);
     assert!(!left("owned"));
 }

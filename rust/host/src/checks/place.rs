@@ -32,7 +32,7 @@ pub(super) struct Prepared {
 impl Place<'_> {
     /// Makes the boundary, with a home and `/tmp` of its own: nothing of one check is found by the next.
     pub(super) fn prepare(&self, suite: &Suite) -> Result<Prepared, Error> {
-        let git = git_link::view(self.workspace)?;
+        let git = git_link::place(self.workspace)?.as_ref().map(git_link::Place::view);
         let needs = &suite.manifest.needs;
         let mut policy = Policy {
             workspace: Some(Workspace {

@@ -13,7 +13,6 @@ use crate::retention_lock::RetentionLock;
 use crate::store_place::open_existing;
 use crate::sweep::{self, ScratchPlace};
 use crate::{Error, git_link};
-use coder_boundary::GitView;
 use coder_digest::{Clock, Digest, TaskId, json};
 use coder_journal::{
     CHECKS_SCHEMA, CheckEvidence, CheckReport, Event, Execution, Judgement, Run, Sameness, Task, VERIFICATION_SCHEMA,
@@ -291,11 +290,11 @@ impl Session<'_> {
     }
 }
 
-/// The Git directory that a worktree shares, whose object store and branches its run could write.
+/// The Git directory of a workspace, or the one that a worktree shares.
 pub(crate) fn common_directory(workspace: &Path) -> Result<Option<PathBuf>, Error> {
-    Ok(match git_link::view(workspace)? {
-        Some(GitView::Linked { common, .. }) => Some(common),
-        Some(GitView::Checkout { git_dir }) => Some(git_dir),
+    Ok(match git_link::place(workspace)? {
+        Some(git_link::Place::Linked(linked)) => Some(linked.common_directory),
+        Some(git_link::Place::Checkout(git_dir)) => Some(git_dir),
         None => None,
     })
 }

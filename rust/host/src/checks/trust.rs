@@ -8,7 +8,6 @@ use super::grader::GraderPart;
 use super::suite::{Found, Suite, text};
 use crate::confine::Environment;
 use crate::{Error, git_link};
-use coder_boundary::GitView;
 use coder_digest::{Clock, Digest, Identifier, bare};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -212,9 +211,9 @@ impl TrustStore {
             if top.join(".git").symlink_metadata().is_err() {
                 continue;
             }
-            let main = match git_link::view(top)? {
-                Some(GitView::Linked { common, .. }) => common.parent().map(Path::to_owned),
-                Some(GitView::Checkout { .. }) | None => None,
+            let main = match git_link::place(top)? {
+                Some(git_link::Place::Linked(linked)) => linked.common_directory.parent().map(Path::to_owned),
+                Some(git_link::Place::Checkout(_)) | None => None,
             };
             if place.starts_with(top) || main.is_some_and(|main| place.starts_with(main)) {
                 return Err(fault(&self.path, "it lies in the repository of the manifest"));

@@ -25,6 +25,8 @@ fn ended() -> RunResult {
         candidate_snapshot: Some(Digest::of(b"tree")),
         artifact_file: Some(format!("manifest-{}.json", digest.hex())),
         artifact_digest: Some(digest),
+        git_restored: Vec::new(),
+        appeared: Vec::new(),
         output_incomplete: false,
         cost_status: CostStatus::Priced,
         cost_microusd: Some(0),
