@@ -149,6 +149,10 @@ impl Quarantine {
     /// # Errors
     /// [`Error::Read`], [`Error::Manifest`], [`Error::ManifestSchema`].
     pub fn reopen(directory: &Path) -> Result<Reopened, Error> {
+        // A mere look leaves nothing behind.
+        if !directory.join("lock").exists() {
+            return Ok(Reopened::Unfinished);
+        }
         let Some(lock) = lock(directory)? else {
             return Ok(Reopened::InUse);
         };

@@ -2,10 +2,12 @@
 
 use super::{Leftover, Work, named};
 use crate::Error;
+use crate::quarantine::FOLDER as QUARANTINE;
 use crate::sweep::FOLDER as SCRATCH;
 use coder_boundary::Scratch;
 use coder_digest::{Digest, TaskId, Timestamp};
 use coder_journal::Status;
+use coder_workspace::{Quarantine, Reopened};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -161,7 +163,14 @@ impl Work {
             };
             for (directory, status) in entries(&self.root().join(&parent))? {
                 if status.is_dir() && self.is_older(&status, self.older_than) {
-                    let path = parent.join(directory);
+                    let path = parent.join(&directory);
+                    if directory == QUARANTINE && holds_commits(&self.root().join(&path)) {
+                        self.leave(
+                            &path,
+                            "it may hold what a killed run committed, which the next run takes over",
+                        );
+                        continue;
+                    }
                     let bytes = bytes_below(&self.root().join(&path));
                     self.clear(Leftover::Scratch, &path, bytes, |path| {
                         Scratch::remove_leftover(path).map_err(|error| Error::from(error).message())
@@ -217,6 +226,14 @@ impl Work {
         }
         Ok(())
     }
+}
+
+/// Whether a quarantine of Git may hold something of a worktree that is still there.
+fn holds_commits(directory: &Path) -> bool {
+    !matches!(
+        Quarantine::reopen(directory),
+        Ok(Reopened::Unfinished | Reopened::WorktreeGone)
+    )
 }
 
 /// Readers never take a name with a leading dot for a record; writers use one until a file is whole.
