@@ -315,7 +315,7 @@ impl PreparedExecution {
         let observe = &mut |event: Event<'_>| match event {
             // Told before the program does anything that matters: too little ends it at once.
             Event::Started { layers, .. } if boundary.enforced(layers).satisfies(&demand).is_err() => Flow::Stop,
-            Event::Started { .. } | Event::Output { .. } => Flow::Continue,
+            Event::Holding { .. } | Event::Started { .. } | Event::Output { .. } => Flow::Continue,
         };
         let outcome = match early.and_then(|early| boundary.take(early)) {
             Some(early) => coder_process::run_early(&command, early, cancel, observe),

@@ -1,10 +1,11 @@
 //! A request to stop that any thread or signal handler can make and every run that was given it sees at once.
-//! It carries a reason and never goes back; it stops nothing by itself.
+//! It carries a reason and never goes back; it stops nothing by itself. A second request makes it urgent: whoever watches it
+//! then leaves out what only makes the end gentler.
 
 use crate::{Error, system};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Why a run was to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,6 +43,8 @@ pub struct Cancel {
 struct State {
     reason: AtomicU32,
     event: OwnedFd,
+    urgent: AtomicBool,
+    urgency: OwnedFd,
 }
 
 impl Cancel {
@@ -50,11 +53,13 @@ impl Cancel {
     /// # Errors
     /// [`Error::Start`] if the process has no descriptor left.
     pub fn new() -> Result<Self, Error> {
-        let event = system::event().map_err(Error::start("create an event descriptor"))?;
+        let event = || system::event().map_err(Error::start("create an event descriptor"));
         Ok(Self {
             state: Some(Arc::new(State {
                 reason: AtomicU32::new(0),
-                event,
+                event: event()?,
+                urgent: AtomicBool::new(false),
+                urgency: event()?,
             })),
         })
     }
@@ -76,6 +81,24 @@ impl Cancel {
         }
     }
 
+    /// Turns the switch on if it is off, and makes it urgent: a command that was asked to end is killed without its grace.
+    /// Async-signal-safe.
+    pub fn hurry(&self, reason: Reason) {
+        self.cancel(reason);
+        if let Some(state) = &self.state {
+            state.urgent.store(true, Ordering::SeqCst);
+            system::signal_event(state.urgency.as_raw_fd());
+        }
+    }
+
+    /// Whether the end is urgent.
+    #[must_use]
+    pub fn is_urgent(&self) -> bool {
+        self.state
+            .as_ref()
+            .is_some_and(|state| state.urgent.load(Ordering::SeqCst))
+    }
+
     /// Whether the switch is on.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
@@ -93,5 +116,11 @@ impl Cancel {
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.state.as_ref().map(|state| state.event.as_fd())
+    }
+
+    /// A descriptor that becomes readable, and stays so, once the end is urgent. `None` for [`Cancel::never`].
+    #[must_use]
+    pub fn urgency(&self) -> Option<BorrowedFd<'_>> {
+        self.state.as_ref().map(|state| state.urgency.as_fd())
     }
 }

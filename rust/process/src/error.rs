@@ -128,6 +128,17 @@ pub enum Error {
     /// The warden was ended by someone else before the command had started.
     #[error("the warden was ended before the command had started")]
     WardenLost,
+    /// The observer did not let the command start.
+    #[error("the command was withheld before its start")]
+    Withheld,
+    /// A process that holds a command could not be named.
+    #[error("name process {process}")]
+    Name {
+        /// Its number.
+        process: i32,
+        /// The kernel's reason.
+        source: io::Error,
+    },
     /// The run was cancelled before anything was started.
     #[error("cancelled before the start")]
     Cancelled {
@@ -158,6 +169,8 @@ impl Error {
             Self::Start { .. } => "start_failed",
             Self::Watch { .. } => "watch_failed",
             Self::WardenLost => "warden_lost",
+            Self::Withheld => "withheld",
+            Self::Name { .. } => "process_unnamed",
             Self::Cancelled { .. } => "cancelled",
         }
     }

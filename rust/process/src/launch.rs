@@ -180,6 +180,7 @@ pub(crate) fn failure(command: &Command, record: &Record) -> Error {
             source,
         },
         Some(Stage::Guard) => start("have the warden adopt orphans"),
+        Some(Stage::Release) => start("let the command start"),
         Some(Stage::Plan) => start("tell the warden what to run"),
         Some(Stage::Signals) => start("watch for the command's end"),
         Some(Stage::Fork) => start("make the command's process"),

@@ -23,9 +23,17 @@ pub enum Stream {
     Stderr,
 }
 
-/// What an observer hears, in this order: one start, then pieces of output as they come.
+/// What an observer hears, in this order: who holds the command, one start, then pieces of output as they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
+    /// The warden exists, and the command's program does not: that starts only once the observer has returned, so whatever
+    /// it writes down is there before. Stopped here, the command never starts: [`Error::Withheld`](crate::Error::Withheld).
+    Holding {
+        /// The process that will hold the command; name it with [`Holder`](crate::Holder).
+        warden: Pid,
+        /// Whether its end is the end of all it holds, as in a pid namespace.
+        contains: bool,
+    },
     /// The program runs.
     Started {
         /// The process that watches over it.

@@ -8,7 +8,7 @@
 use crate::calls;
 use crate::prepared::{Plan, Prepared, Start};
 use crate::raw::{self, Told};
-use crate::record::{FILE_EXISTS, Kind, PLANNED, Record, Stage};
+use crate::record::{FILE_EXISTS, GO, Kind, PLANNED, Record, Stage};
 use crate::warden::{Broken, FAILED, at, send};
 use libc::{c_int, c_void, pid_t};
 use std::cell::Cell;
@@ -67,7 +67,13 @@ pub(crate) unsafe fn start(prepared: &Prepared) -> Result<(pid_t, u64), Broken> 
         }
     };
     // With nothing to make meanwhile the two would only wait for each other.
-    let entered = if apart == 0 { Some(enter()?) } else { None };
+    let entered = if apart == 0 {
+        let entered = enter()?;
+        released(prepared)?;
+        Some(entered)
+    } else {
+        None
+    };
     let shared = Shared {
         prepared,
         present: AtomicU32::new(1),
@@ -102,6 +108,7 @@ pub(crate) unsafe fn start(prepared: &Prepared) -> Result<(pid_t, u64), Broken> 
         Some(entered) => Ok(entered),
         None => enter().and_then(|entered| {
             meet(&shared, descriptor, apart)?;
+            released(prepared)?;
             Ok(entered)
         }),
     };
@@ -129,6 +136,15 @@ fn plan(prepared: &Prepared) -> Result<&Plan, Broken> {
         return Err(at(Stage::Plan)(libc::ECANCELED));
     }
     prepared.plan.get().ok_or(at(Stage::Plan)(libc::EPROTO))
+}
+
+/// Waits for the host to let the command start, which it does once it has noted who will hold it. Last of all, so that it
+/// notes while the confinement is made. A host that died, or withholds the command, does not.
+fn released(prepared: &Prepared) -> Result<(), Broken> {
+    match calls::receive_byte(prepared.socket) {
+        Some(GO) => Ok(()),
+        Some(_) | None => Err(at(Stage::Release)(libc::ECANCELED)),
+    }
 }
 
 /// The namespaces that the command's process makes for itself.

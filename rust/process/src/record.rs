@@ -5,6 +5,8 @@ use std::mem::MaybeUninit;
 
 /// Asks the warden to send `SIGTERM` to the command's process group.
 pub(crate) const TERMINATE: u8 = b'T';
+/// Lets the warden start the command, once its host has noted who will hold it.
+pub(crate) const GO: u8 = b'G';
 /// Asks the warden to kill everything.
 pub(crate) const KILL: u8 = b'K';
 
@@ -23,6 +25,7 @@ pub(crate) enum Stage {
     Guard,
     Signals,
     Plan,
+    Release,
     Fork,
     Group,
     Limit,
@@ -32,7 +35,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Session,
         Self::Namespaces,
         Self::Descriptors,
@@ -41,6 +44,7 @@ impl Stage {
         Self::Guard,
         Self::Signals,
         Self::Plan,
+        Self::Release,
         Self::Fork,
         Self::Group,
         Self::Limit,

@@ -3,7 +3,7 @@
 
 use crate::channel::Received;
 use crate::launch::{self, Launched};
-use crate::record::{KILL, Kind, Record, TERMINATE};
+use crate::record::{GO, KILL, Kind, Record, TERMINATE};
 use crate::streams::Streams;
 use crate::{
     Cancel, Command, Death, Early, Ending, Error, Event, Flow, Outcome, PeakMemory, Pid, Proof, Reason, StopSignal,
@@ -12,8 +12,8 @@ use crate::{
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// Runs a command to its end and the end of all it started, in the calling thread. `observer` hears of the start and of
-/// each piece of captured output, and may end the command.
+/// Runs a command to its end and the end of all it started, in the calling thread. `observer` hears of who holds the command
+/// before it starts, of the start, and of each piece of captured output, and may end the command.
 ///
 /// # Errors
 /// Any [`Error`]: the command did not run.
@@ -53,7 +53,7 @@ fn supervise(
         None => launch::launch(command)?,
     };
     let streams = Streams::new(command, ends);
-    let supervisor = Supervisor {
+    let mut supervisor = Supervisor {
         command,
         cancel,
         launched,
@@ -68,7 +68,9 @@ fn supervise(
         clear: false,
         silent: false,
         forced: false,
+        withheld: false,
     };
+    supervisor.release(observer);
     supervisor.supervise(began, observer)
 }
 
@@ -104,11 +106,27 @@ struct Supervisor<'a> {
     clear: bool,
     silent: bool,
     forced: bool,
+    withheld: bool,
 }
 
 type Observer<'o> = dyn FnMut(Event<'_>) -> Flow + 'o;
 
 impl Supervisor<'_> {
+    /// Lets the command start, unless the observer withholds it.
+    fn release(&mut self, observer: &mut Observer<'_>) {
+        let holder = Event::Holding {
+            warden: self.launched.warden,
+            contains: self.launched.namespace,
+        };
+        match observer(holder) {
+            Flow::Continue => self.launched.channel.request(GO),
+            Flow::Stop => {
+                self.withheld = true;
+                self.kill();
+            }
+        }
+    }
+
     fn supervise(mut self, began: Instant, observer: &mut Observer<'_>) -> Result<Outcome, Error> {
         let tree = loop {
             self.wait()?;
@@ -123,6 +141,9 @@ impl Supervisor<'_> {
                 break Tree::Unknown;
             }
         };
+        if self.withheld {
+            return Err(Error::Withheld);
+        }
         if let Some(record) = &self.failed {
             return Err(launch::failure(self.command, record));
         }
@@ -166,7 +187,7 @@ impl Supervisor<'_> {
             revents: 0,
         };
         let unused = on(-1, 0);
-        let mut watched = [unused; 6];
+        let mut watched = [unused; 7];
         let mut places = watched.iter_mut();
         let mut watch = |descriptor, events| {
             if let Some(place) = places.next() {
@@ -180,6 +201,11 @@ impl Supervisor<'_> {
         }
         if matches!(self.phase, Phase::Running)
             && let Some(descriptor) = self.cancel.descriptor()
+        {
+            watch(descriptor.as_raw_fd(), libc::POLLIN);
+        }
+        if !matches!(self.phase, Phase::Killing(_))
+            && let Some(descriptor) = self.cancel.urgency()
         {
             watch(descriptor.as_raw_fd(), libc::POLLIN);
         }
@@ -248,6 +274,9 @@ impl Supervisor<'_> {
         }
         if let Some(reason) = self.cancel.reason() {
             self.stop(Cause::Cancel(reason));
+            if self.cancel.is_urgent() && matches!(self.phase, Phase::Terminating(_)) {
+                self.kill();
+            }
         }
         let now = Instant::now();
         match self.phase {

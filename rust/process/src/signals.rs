@@ -4,13 +4,16 @@
 use crate::{Cancel, Error, Reason};
 use std::io;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 static SWITCH: OnceLock<(Cancel, Reason)> = OnceLock::new();
+/// How many signals were taken.
+static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 impl Cancel {
-    /// A switch that `SIGINT`, `SIGTERM` and `SIGHUP` turn on with `reason`. Each signal is taken once: the second of its
-    /// kind ends this process as if nothing watched, which is how a person gets out of a run that will not end, and the
-    /// end of this process ends every command's tree. Called again, it gives the same switch.
+    /// A switch that `SIGINT`, `SIGTERM` and `SIGHUP` turn on with `reason`. The second of them makes it urgent; the third
+    /// ends this process as if nothing watched, which is how a person gets out of a run that will not end, and the end of
+    /// this process ends every command's tree. Called again, it gives the same switch.
     ///
     /// # Errors
     /// [`Error::Start`] if the process has no descriptor left or a handler cannot be set.
@@ -41,7 +44,7 @@ fn watch(signal: libc::c_int) -> io::Result<()> {
     // SAFETY: as above.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = taken as extern "C" fn(libc::c_int) as libc::sighandler_t;
-    action.sa_flags = libc::SA_RESTART | libc::SA_RESETHAND;
+    action.sa_flags = libc::SA_RESTART;
     // SAFETY: `action` is a live local with an empty mask; the handler does only async-signal-safe work.
     if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
         return Err(io::Error::last_os_error());
@@ -49,9 +52,18 @@ fn watch(signal: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-extern "C" fn taken(_signal: libc::c_int) {
-    // Reading an initialised `OnceLock` is one atomic load, and `cancel` is made for signal handlers.
-    if let Some((cancel, reason)) = SWITCH.get() {
-        cancel.cancel(*reason);
+extern "C" fn taken(signal: libc::c_int) {
+    // Reading an initialised `OnceLock` is one atomic load, and `cancel` and `hurry` are made for signal handlers.
+    let Some((cancel, reason)) = SWITCH.get() else { return };
+    match TAKEN.fetch_add(1, Ordering::SeqCst) {
+        0 => cancel.cancel(*reason),
+        1 => cancel.hurry(*reason),
+        _ => {
+            // SAFETY: both calls are async-signal-safe; the signal is blocked here and acts when this handler returns.
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            }
+        }
     }
 }

@@ -170,6 +170,38 @@ pub(crate) fn reap(process: &OwnedFd) -> io::Result<bool> {
     Ok(unsafe { information.si_pid() } != 0)
 }
 
+/// Holds a process of any parent by its number, so that the number cannot pass on; `None` if there is no such process.
+pub(crate) fn hold(process: i32) -> io::Result<Option<OwnedFd>> {
+    // SAFETY: takes no pointer.
+    match owned(unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) }) {
+        Ok(held) => Ok(Some(held)),
+        // The second: the number is a thread's now, and only a process that is gone can have left it to one.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL | libc::ENOENT)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a held process has ended, or ends within the time.
+pub(crate) fn ends_within(held: &OwnedFd, patience: Duration) -> io::Result<bool> {
+    let until = std::time::Instant::now().checked_add(patience);
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(std::time::Instant::now()));
+        let mut watched = [libc::pollfd {
+            fd: held.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        }];
+        poll(&mut watched, left)?;
+        let [watched] = watched;
+        if watched.revents != 0 {
+            return Ok(true);
+        }
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(false);
+        }
+    }
+}
+
 /// Kills a process by its pidfd.
 pub(crate) fn kill(process: &OwnedFd) {
     // SAFETY: no pointer but a null one; a process that is gone is an error we need not know.

@@ -68,7 +68,7 @@ fn a_stopped_command_hears_the_polite_signal() {
     let outcome = shell("trap 'exit 6' TERM; echo ready; kill -STOP $$; sleep 1000")
         .grace(NEVER)
         .run(&Cancel::never(), &mut |event| match event {
-            Event::Started { .. } => Flow::Continue,
+            Event::Holding { .. } | Event::Started { .. } => Flow::Continue,
             Event::Output { .. } => Flow::Stop,
         })
         .unwrap();
@@ -80,12 +80,38 @@ fn a_stopped_command_hears_the_polite_signal() {
     ));
 }
 
+/// A second signal to the host must not wait for the grace of the first, and must still leave an outcome.
+#[rstest]
+fn an_urgent_end_leaves_out_the_grace(#[values(false, true)] asked_before: bool) {
+    let cancel = Cancel::new().unwrap();
+    let outcome = shell("trap '' TERM; echo ready; while :; do sleep 1000; done")
+        .grace(NEVER)
+        .run(&cancel, &mut |event| {
+            if let Event::Output { .. } = event {
+                if asked_before {
+                    cancel.cancel(Reason::Requested);
+                }
+                cancel.hurry(Reason::Interrupted);
+            }
+            Flow::Continue
+        })
+        .unwrap();
+    let reason = if asked_before {
+        Reason::Requested
+    } else {
+        Reason::Interrupted
+    };
+    let death = Death::Signalled(libc::SIGKILL);
+    assert_eq!(outcome.ending, Ending::Cancelled { reason, death });
+    assert!(cancel.is_urgent());
+}
+
 #[test]
 fn no_grace_is_the_end_at_once() {
     let outcome = shell("trap '' TERM; echo ready; sleep 1000")
         .grace(Duration::ZERO)
         .run(&Cancel::never(), &mut |event| match event {
-            Event::Started { .. } => Flow::Continue,
+            Event::Holding { .. } | Event::Started { .. } => Flow::Continue,
             Event::Output { .. } => Flow::Stop,
         })
         .unwrap();
@@ -243,6 +269,7 @@ fn a_daemon_ends_with_the_command(#[values(false, true)] namespace: bool) {
         .confinement(confinement(namespace))
         .run(&Cancel::never(), &mut |event| {
             match event {
+                Event::Holding { .. } => {}
                 Event::Started { command, .. } => command_pid = Some(command),
                 Event::Output { .. } => {
                     seen = daemons(&folder, command_pid.unwrap());
@@ -287,7 +314,7 @@ fn a_tree_that_forks_is_ended_whole(#[case] script: &str, #[values(false, true)]
         .confinement(confinement(namespace))
         .grace(Duration::ZERO)
         .run(&Cancel::never(), &mut |event| match event {
-            Event::Started { .. } => Flow::Continue,
+            Event::Holding { .. } | Event::Started { .. } => Flow::Continue,
             Event::Output { .. } => Flow::Stop,
         })
         .unwrap();

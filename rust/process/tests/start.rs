@@ -288,6 +288,7 @@ fn the_layers_of_every_step_are_reported_before_any_output() {
         .confinement(Arc::new(confinement))
         .run(&Cancel::never(), &mut |event| {
             heard.push(match event {
+                Event::Holding { warden, contains } => format!("{} {contains}", warden.0 > 0),
                 Event::Started {
                     warden,
                     command,
@@ -301,7 +302,11 @@ fn the_layers_of_every_step_are_reported_before_any_output() {
     let pid = String::from_utf8(outcome.stdout.head.clone()).unwrap();
     assert_eq!(
         heard,
-        [format!("true {} 7", pid.trim()), format!("0 {}\\n", pid.trim())]
+        [
+            "true false".to_owned(),
+            format!("true {} 7", pid.trim()),
+            format!("0 {}\\n", pid.trim())
+        ]
     );
     assert_eq!(outcome.layers, 7);
 }
