@@ -7,8 +7,8 @@ mod microcoder;
 pub use capability::{ApproveArguments, CapabilityCommand, RevokeArguments};
 pub use coder::{
     Addressed, ArchiveArguments, ArtifactArguments, CancelArguments, CheckArguments, Coder, CoderCommand, CommandFile,
-    ContinueArguments, CorrectArguments, ExportArguments, ExportFormat, GcArguments, KeyCommand, ListArguments, Prompt,
-    StoreArguments, TaskCommand, TaskName, VerifyArguments, ViewArguments,
+    ContinueArguments, CorrectArguments, ExportArguments, ExportFormat, GcArguments, GrantFile, KeyCommand,
+    ListArguments, Prompt, SteerArguments, StoreArguments, TaskCommand, TaskName, VerifyArguments, ViewArguments,
 };
 pub use microcoder::{
     AccessWord, ApiWord, DemoArguments, DoctorArguments, ExecArguments, Microcoder, MicrocoderCommand, NetworkWord,

@@ -9,22 +9,21 @@ use crate::context::{Capture, Context, Uncaptured};
 use crate::controller;
 use crate::grant::{Grant, Work, WorkspaceAccess};
 use crate::labels::Labels;
+use crate::request::{compare_repository, own};
 use crate::shell_word::shell_path;
 use crate::sweep::{self, Recovered, ScratchPlace};
-use crate::{Error, generation, shell, world};
+use crate::{Error, generation, recovery, shell, world};
 use coder_boundary::Enforced;
 use coder_boundary::toolchains::System;
 use coder_digest::{Clock, Identifier};
-use coder_journal::{Admission, Owner, REPOSITORY, Status, Store, Task};
+use coder_journal::{Admission, Owner, REPOSITORY, Store, Task};
 use coder_models::Client;
+use coder_process::Cancel;
 use coder_workspace::{CheckoutKind, DigestCache, Git, Observer, Repository, Snapshot};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// How long a new owner waits for the task's present one.
-const OWNER_WAIT: Duration = Duration::from_secs(120);
 /// How many names for a worktree are tried before one that is taken is suggested.
 const SUGGESTIONS: u32 = 9;
 
@@ -35,6 +34,25 @@ pub(crate) struct Asked<'a> {
     pub(crate) environment: &'a Environment<'a>,
     pub(crate) controller: &'a Path,
     pub(crate) clock: &'a Arc<dyn Clock>,
+    pub(crate) cancel: &'a Cancel,
+}
+
+/// A workspace that is as the grant and the intent say.
+pub(crate) struct Observed {
+    pub(crate) git: Git,
+    pub(crate) repository: Repository,
+    pub(crate) source: Snapshot,
+    pub(crate) cache: DigestCache,
+}
+
+/// The tree a run works on, as it was admitted.
+pub(crate) struct Tree<'a> {
+    pub(crate) git: &'a Git,
+    pub(crate) repository: &'a Repository,
+    pub(crate) source: &'a Snapshot,
+    pub(crate) cache: &'a DigestCache,
+    /// A private directory for what is made on the way.
+    pub(crate) scratch: &'a Path,
 }
 
 /// A grant whose every pin held, with the ownership of its task.
@@ -76,8 +94,8 @@ impl Asked<'_> {
         let client = generation::build_client(&configuration.primary, self.environment, self.clock)?;
 
         let task_id = self.grant.task_id.clone();
-        self.compare_task(&self.store.show(&task_id)?, &configuration)?;
-        let mut owner = Some(self.store.own(&task_id, OWNER_WAIT)?);
+        compare_repository(&self.grant, &self.store.show(&task_id)?, &configuration)?;
+        let mut owner = Some(own(self.store, &task_id, self.cancel)?);
         let admitted = self.compare_world(configuration, &mut owner);
         if let (Err(_), Some(owner)) = (&admitted, owner) {
             owner.abandon();
@@ -89,30 +107,17 @@ impl Asked<'_> {
     fn compare_world(self, configuration: Configuration, owner: &mut Option<Owner>) -> Result<Admitted, Error> {
         // Whoever owned the task until now may have run or changed it; nobody can any more.
         let task = self.store.show(&self.grant.task_id)?;
-        self.compare_task(&task, &configuration)?;
+        compare_repository(&self.grant, &task, &configuration)?;
 
         let store = self.store.path();
         let workspace = self.workspace(&task)?;
         let shell = shell::admit(&self.grant.program)?;
-        let git = Git::find()?;
-        let repository = Repository::identify(&git, &workspace)?;
-        compare_revision(&task, &repository)?;
-        if self.grant.workspace_access == WorkspaceAccess::Write && repository.kind == CheckoutKind::Checkout {
-            return Err(writable_checkout(&repository));
-        }
-
-        let cache = DigestCache::load(&cache_path(store));
-        let source = observe(self.clock, &cache, &workspace)?;
-        if let Some(pinned) = self.grant.expected_source_snapshot
-            && pinned != source.digest()
-        {
-            return Err(Error::mismatch(
-                "expected_source_snapshot",
-                &pinned,
-                "the workspace's snapshot",
-                &source.digest(),
-            ));
-        }
+        let Observed {
+            git,
+            repository,
+            source,
+            cache,
+        } = self.observed(&task, &workspace)?;
 
         let mut recovered = sweep::own(self.store, &task.task_id, &git);
         recovered.extend(sweep::recover(self.store, &git));
@@ -148,6 +153,8 @@ impl Asked<'_> {
         let context = capture.run()?;
         let uncaptured = Uncaptured::find(&source, &context.instructions);
         let controller = controller::identify(self.controller, configuration.expected_controller_digest)?;
+        // Last, so that a refusal leaves other tasks too as they were.
+        recovery::settle_overlapping(self.store, &task.task_id, &workspace)?;
         let Some(owner) = owner.take() else {
             return Err(Error::Absent {
                 task: task.task_id,
@@ -175,7 +182,7 @@ impl Asked<'_> {
     }
 
     /// The task's workspace, which must be written canonically and lie apart from the store.
-    fn workspace(&self, task: &Task) -> Result<PathBuf, Error> {
+    pub(crate) fn workspace(&self, task: &Task) -> Result<PathBuf, Error> {
         let (written, store) = (&task.intent.workspace.path, self.store.path());
         let path = canonical(Path::new(written))?;
         if path.starts_with(store) || store.starts_with(&path) {
@@ -209,50 +216,42 @@ impl Asked<'_> {
         Ok(suites.iter().map(|suite| json!(suite)).collect())
     }
 
-    fn compare_task(&self, task: &Task, configuration: &Configuration) -> Result<(), Error> {
-        let grant = &self.grant;
-        if task.status != Status::Queued || task.run.is_some() {
-            return Err(Error::NotQueued {
-                task: task.task_id.clone(),
-                status: task.status.as_str(),
-            });
+    /// The workspace, compared with the grant and the intent and observed whole.
+    pub(crate) fn observed(&self, task: &Task, workspace: &Path) -> Result<Observed, Error> {
+        let git = Git::find()?;
+        let repository = Repository::identify(&git, workspace)?;
+        compare_revision(task, &repository)?;
+        if self.grant.workspace_access == WorkspaceAccess::Write && repository.kind == CheckoutKind::Checkout {
+            return Err(writable_checkout(&repository));
         }
-        if grant.intent_digest != task.intent_digest {
+
+        let cache = DigestCache::load(&cache_path(self.store.path()));
+        let stop = || self.cancel.is_cancelled();
+        let source = observe_unless(self.clock, &cache, workspace, &stop).map_err(|error| match stop() {
+            true => Error::Stopped,
+            false => error,
+        })?;
+        if let Some(pinned) = self.grant.expected_source_snapshot
+            && pinned != source.digest()
+        {
             return Err(Error::mismatch(
-                "intent_digest",
-                &grant.intent_digest,
-                "the task's",
-                &task.intent_digest,
+                "expected_source_snapshot",
+                &pinned,
+                "the workspace's snapshot",
+                &source.digest(),
             ));
         }
-        if grant.expected_revision != task.revision {
-            return Err(Error::mismatch(
-                "expected_revision",
-                &grant.expected_revision,
-                "the task's revision",
-                &task.revision,
-            ));
-        }
-        let requested = &task.intent.configuration;
-        if requested.adapter.as_str() != REPOSITORY {
-            return Err(Error::mismatch(
-                "adapter_configuration",
-                &REPOSITORY,
-                "the task's adapter",
-                &requested.adapter,
-            ));
-        }
-        let granted = &configuration.primary.model;
-        match &requested.model {
-            Some(model) if configuration.routes().any(|route| route.model == *model) => Ok(()),
-            Some(model) => Err(Error::mismatch("model", granted, "the task's model", model)),
-            None => Err(Error::mismatch("model", granted, "the task's model", &"null")),
-        }
+        Ok(Observed {
+            git,
+            repository,
+            source,
+            cache,
+        })
     }
 }
 
 /// Refuses what a grant may say and this version does not do, each by its name.
-fn supported(configuration: &Configuration) -> Result<(), Error> {
+pub(crate) fn supported(configuration: &Configuration) -> Result<(), Error> {
     let not = |field, reason| Err(Error::NotSupported { field, reason });
     for route in configuration.routes() {
         generation::check_client_exists(route.provider())?;
@@ -278,6 +277,17 @@ impl Admitted {
         // The scratch goes while the ownership still keeps it from others.
         drop(self.confined);
         self.owner.abandon();
+    }
+
+    /// The tree as it was admitted.
+    pub(crate) fn tree(&self) -> Tree<'_> {
+        Tree {
+            git: &self.git,
+            repository: &self.repository,
+            source: &self.source,
+            cache: &self.cache,
+            scratch: self.confined.place.path(),
+        }
     }
 
     /// The journal's record of the admission.
@@ -312,9 +322,17 @@ pub(crate) fn cache_path(store: &Path) -> PathBuf {
     store.join("snapshot-digests.bin")
 }
 
-/// A complete snapshot of the workspace.
-pub(crate) fn observe(clock: &Arc<dyn Clock>, cache: &DigestCache, workspace: &Path) -> Result<Snapshot, Error> {
-    let snapshot = Observer::new(clock.as_ref()).cache(cache).observe(workspace)?;
+/// A complete snapshot of the workspace, given up when `stop` says so.
+pub(crate) fn observe_unless(
+    clock: &Arc<dyn Clock>,
+    cache: &DigestCache,
+    workspace: &Path,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Snapshot, Error> {
+    let snapshot = Observer::new(clock.as_ref())
+        .cache(cache)
+        .interrupt(stop)
+        .observe(workspace)?;
     match snapshot.faults().first() {
         None => Ok(snapshot),
         Some(fault) => Err(Error::SourceIncomplete {

@@ -105,6 +105,7 @@ impl Wrong {
                     environment: &|_| None,
                     controller: &self.place.path("controller"),
                     clock: &clock(),
+                    cancel: &Cancel::never(),
                 };
                 match asked.admit() {
                     Err(error) => error,
@@ -227,6 +228,7 @@ fn the_task_may_ask_for_any_admitted_route() {
         environment: &|_| None,
         controller: Path::new("/nonexistent"),
         clock: &clock(),
+        cancel: &Cancel::never(),
     };
-    assert!(asked.compare_task(&right.task(), configuration).is_ok());
+    assert!(compare_repository(&asked.grant, &right.task(), configuration).is_ok());
 }

@@ -74,6 +74,35 @@ pub enum Error {
         /// What it must be.
         rule: &'static str,
     },
+    /// The run was told to stop before it was admitted.
+    #[error("stopped before the run was admitted: nothing was run, and the task waits as before")]
+    Stopped,
+    /// An earlier start of the task lives.
+    #[error("task {task} is being started already: `coder task show` says how it stands")]
+    AlreadyStarted {
+        /// The task.
+        task: TaskId,
+    },
+    /// A message to a running task is none that can be sent.
+    #[error("the message is refused: {reason}")]
+    Message {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// No loop of the task will read a message.
+    #[error("task {task} is {status}: only a running task reads messages; use `correct` or `continue`")]
+    NotRunning {
+        /// The task.
+        task: TaskId,
+        /// How it stands.
+        status: &'static str,
+    },
+    /// The messages of one turn would be too many.
+    #[error("the messages to this turn of task {task} already fill 1 MiB")]
+    InboxFull {
+        /// The task.
+        task: TaskId,
+    },
     /// There is no store at this place.
     #[error("there is no task store at {}: submit a task first, or name another with --store", path.display())]
     NoStore {
@@ -326,6 +355,11 @@ impl Error {
             Self::NotQueued { .. } => "not_queued",
             Self::Variable { .. } => "configuration",
             Self::ActionMismatch { .. } => "action_mismatch",
+            Self::Stopped => "stopped",
+            Self::AlreadyStarted { .. } => "already_started",
+            Self::Message { .. } => "invalid_message",
+            Self::NotRunning { .. } => "not_running",
+            Self::InboxFull { .. } => "limit_exceeded",
             Self::NoStore { .. } => "no_store",
             Self::StoreOverlaps { .. } => "unsafe_path",
             Self::NotShell { .. } => "not_shell",

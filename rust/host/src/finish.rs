@@ -1,7 +1,10 @@
 //! The end of a run: the candidate observed and kept, the disposition written, the trace sealed, the result put together.
 //! Nothing here can fail the run any more; what could not be kept is said in the result.
 
-use crate::admission::{Admitted, observe};
+use crate::admission::{Tree, observe_unless};
+use crate::cancellation::LastLook;
+use crate::confine::Absent;
+use crate::quarantine::Held;
 use crate::recorder::{Fault, FaultKind};
 use crate::{Error, world};
 use coder_agent::{Ask, Cost, Ending, Outcome};
@@ -9,7 +12,7 @@ use coder_boundary::Scratch;
 use coder_digest::{BytePath, Clock, Digest};
 use coder_journal::{CostStatus, Head, RunResult};
 use coder_trace::{Source, Step, Writer};
-use coder_workspace::{Extent, IgnoredPaths, Patch, Published, RetainedArtifacts, Retention, Snapshot};
+use coder_workspace::{Extent, Git, IgnoredPaths, Patch, Published, RetainedArtifacts, Retention, Snapshot};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +20,8 @@ use std::time::Duration;
 
 /// The longest patch that is kept, in bytes.
 const PATCH_BYTES: usize = 8 * 1024 * 1024;
+/// The most of a reason that a result holds, in bytes.
+const REASON_BYTES: usize = 2048;
 /// A summary longer than this is replaced by its digest.
 const SUMMARY_BYTES: usize = 1024 * 1024;
 
@@ -31,8 +36,8 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Observes the workspace, keeps both snapshots, the changed files and a patch of them.
-    pub(crate) fn keep(store: &Path, admitted: &Admitted, clock: &Arc<dyn Clock>) -> Self {
+    /// Observes the workspace, keeps both snapshots, the changed files and a patch of them; `look` may cut that short.
+    pub(crate) fn keep(store: &Path, tree: &Tree<'_>, clock: &Arc<dyn Clock>, look: &LastLook<'_>) -> Self {
         let mut kept = Self {
             snapshot: None,
             source_document: None,
@@ -41,7 +46,7 @@ impl Candidate {
             patch: None,
             faults: Vec::new(),
         };
-        let after = match observe(clock, &admitted.cache, &admitted.repository.top) {
+        let after = match observe_unless(clock, tree.cache, &tree.repository.top, &|| look.is_over()) {
             Ok(after) => after,
             Err(error) => {
                 kept.faults.push(error.message());
@@ -49,7 +54,7 @@ impl Candidate {
             }
         };
         kept.snapshot = Some(after.digest());
-        if let Err(error) = kept.retain(store, admitted, &after, clock) {
+        if let Err(error) = kept.retain(store, tree, &after, clock, look) {
             kept.faults.push(error.message());
         }
         kept
@@ -58,35 +63,36 @@ impl Candidate {
     fn retain(
         &mut self,
         store: &Path,
-        admitted: &Admitted,
+        tree: &Tree<'_>,
         after: &Snapshot,
         clock: &Arc<dyn Clock>,
+        look: &LastLook<'_>,
     ) -> Result<(), Error> {
         let retention = Retention::open(store)?;
-        self.source_document = Some(keep_document(&retention, &admitted.source)?);
+        self.source_document = Some(keep_document(&retention, tree.source)?);
         self.candidate_document = Some(keep_document(&retention, after)?);
         // What a run did to its own Git files must not decide whether its work is kept.
-        let ignored = admitted
-            .repository
-            .ignored_paths(&admitted.git)
-            .unwrap_or_else(|error| {
-                self.faults.push(Error::from(error).message());
-                IgnoredPaths::default()
-            });
-        let observer = coder_workspace::Observer::new(clock.as_ref()).cache(&admitted.cache);
-        let artifacts = coder_workspace::retain(&retention, &admitted.source, after, &ignored, &observer)?;
+        let ignored = tree.repository.ignored_paths(tree.git).unwrap_or_else(|error| {
+            self.faults.push(Error::from(error).message());
+            IgnoredPaths::default()
+        });
+        let given_up = || look.is_over();
+        let observer = coder_workspace::Observer::new(clock.as_ref())
+            .cache(tree.cache)
+            .interrupt(&given_up);
+        let artifacts = coder_workspace::retain(&retention, tree.source, after, &ignored, &observer)?;
         let artifacts = self.artifacts.insert(artifacts);
-        let base = admitted.repository.head.commit();
+        let base = tree.repository.head.commit();
         if let (Some(base), false) = (base, artifacts.manifest.changes.is_empty()) {
-            let scratch = Scratch::create(admitted.confined.place.path())?;
+            let scratch = Scratch::create(tree.scratch)?;
             let candidate = coder_workspace::Candidate {
-                repository: &admitted.repository,
+                repository: tree.repository,
                 base,
                 after,
                 changes: &artifacts.manifest.changes,
                 ignored: &ignored,
             };
-            let patch = coder_workspace::candidate_patch(&admitted.git, &candidate, &scratch.temporary(), PATCH_BYTES);
+            let patch = coder_workspace::candidate_patch(tree.git, &candidate, &scratch.temporary(), PATCH_BYTES);
             self.patch = Some(keep_patch(&retention, &patch?)?);
         }
         Ok(())
@@ -134,6 +140,14 @@ pub(crate) struct Left {
 }
 
 impl Left {
+    /// Takes over what Git made in the quarantine, and looks what else is there.
+    pub(crate) fn taken_over(absent: Absent, quarantine: Option<&mut Held>, git: &Git) -> Self {
+        Self {
+            appeared: absent.appeared(),
+            git: quarantine.map_or_else(Published::default, |quarantine| quarantine.publish(git)),
+        }
+    }
+
     fn appeared(&self) -> Vec<BytePath> {
         self.appeared.iter().map(|path| path.as_path().into()).collect()
     }
@@ -143,9 +157,25 @@ impl Left {
     }
 }
 
+/// What was run, and what it came to.
+pub(crate) enum Ended {
+    /// The agent's loop; nothing where it was not begun.
+    Loop(Option<Outcome>),
+    /// One command; nothing where it was not started.
+    Command(Option<CommandEnd>),
+}
+
+/// How one command ended.
+pub(crate) struct CommandEnd {
+    /// The supervisor's word.
+    pub(crate) word: &'static str,
+    /// The exit status, if the command exited by itself.
+    pub(crate) exit: Option<i32>,
+}
+
 /// Everything the result is made from.
 pub(crate) struct Finish {
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) ended: Ended,
     pub(crate) fault: Option<Fault>,
     pub(crate) stop_requested: bool,
     pub(crate) group_clear: bool,
@@ -158,7 +188,7 @@ pub(crate) struct Finish {
 }
 
 impl Finish {
-    /// The stable word of the ending (facts 4.8).
+    /// The stable word of the ending (facts 3.9 and 4.8).
     fn ending(&self) -> &'static str {
         if self.fault_kind() == Some(FaultKind::DiskFull) {
             return "disk_full";
@@ -166,27 +196,49 @@ impl Finish {
         if !self.group_clear && !self.stop_requested {
             return "process_cleanup_unknown";
         }
-        let Some(outcome) = &self.outcome else {
-            return if self.stop_requested {
+        match &self.ended {
+            Ended::Loop(None) | Ended::Command(None) if self.stop_requested && self.fault.is_none() => {
                 "cancelled_before_dispatch"
-            } else {
-                "cancelled_or_host_refusal"
-            };
-        };
-        if self.fault.is_some() {
-            return "cancelled_or_host_refusal";
-        }
-        match &outcome.ending {
-            Ending::Finished => "model_finished",
-            Ending::Asked { ask: Ask::Approval } => "asked_approval",
-            Ending::Asked {
-                ask: Ask::Question | Ask::None,
-            } => "asked_question",
-            Ending::NoCapacity { .. } => "no_capacity",
-            Ending::Stopped | Ending::HostFault(_) => "cancelled_or_host_refusal",
-            Ending::BadReplies(_) | Ending::Idle | Ending::Stuck(_) | Ending::StepLimit | Ending::TimeLimit => {
-                "loop_incomplete"
             }
+            Ended::Loop(None) | Ended::Command(None) => "cancelled_or_host_refusal",
+            Ended::Loop(Some(_)) | Ended::Command(Some(_)) if self.fault.is_some() => "cancelled_or_host_refusal",
+            Ended::Command(Some(command)) => command.word,
+            Ended::Loop(Some(outcome)) => match &outcome.ending {
+                Ending::Finished => "model_finished",
+                Ending::Asked { ask: Ask::Approval } => "asked_approval",
+                Ending::Asked {
+                    ask: Ask::Question | Ask::None,
+                } => "asked_question",
+                Ending::NoCapacity { .. } => "no_capacity",
+                Ending::Stopped | Ending::HostFault(_) => "cancelled_or_host_refusal",
+                Ending::BadReplies(_) | Ending::Idle | Ending::Stuck(_) | Ending::StepLimit | Ending::TimeLimit => {
+                    "loop_incomplete"
+                }
+            },
+        }
+    }
+
+    /// Why it ended so, where the word does not say it: which guard ended the loop, what the host met (trap h).
+    fn reason(&self) -> Option<String> {
+        if let Some(fault) = &self.fault {
+            return Some(bounded(fault.reason.clone()));
+        }
+        match &self.ended {
+            Ended::Loop(Some(outcome)) if !outcome.ending.is_completed() => {
+                Some(bounded(format!("{}: {}", outcome.ending.reason(), outcome.ending)))
+            }
+            Ended::Loop(_) | Ended::Command(_) => None,
+        }
+    }
+
+    fn exit_code(&self) -> Option<i32> {
+        match &self.ended {
+            Ended::Loop(outcome) => {
+                let completed = outcome.as_ref().is_some_and(|outcome| outcome.ending.is_completed());
+                Some(i32::from(!completed || self.fault.is_some()))
+            }
+            // A status that the host could not retain the evidence of is not one to build on.
+            Ended::Command(end) => end.as_ref().filter(|_| self.fault.is_none()).and_then(|end| end.exit),
         }
     }
 
@@ -194,20 +246,25 @@ impl Finish {
         self.fault.as_ref().map(|fault| fault.kind)
     }
 
-    fn is_completed(&self) -> bool {
-        self.fault.is_none()
-            && self
-                .outcome
-                .as_ref()
-                .is_some_and(|outcome| outcome.ending.is_completed())
-    }
-
     /// The ending in one sentence.
     pub(crate) fn summary(&self) -> String {
-        match (&self.fault, &self.outcome) {
+        match (&self.fault, &self.ended) {
             (Some(fault), _) => fault.reason.clone(),
-            (None, Some(outcome)) => outcome.ending.to_string(),
-            (None, None) => "the run was stopped before anything was done".to_owned(),
+            (None, Ended::Loop(Some(outcome))) => outcome.ending.to_string(),
+            (None, Ended::Command(Some(end))) => match end.exit {
+                Some(status) => format!("the command exited with status {status}"),
+                None => format!("the command ended: {}", end.word.replace('_', " ")),
+            },
+            (None, Ended::Loop(None) | Ended::Command(None)) => {
+                "the run was stopped before anything was done".to_owned()
+            }
+        }
+    }
+
+    fn outcome(&self) -> Option<&Outcome> {
+        match &self.ended {
+            Ended::Loop(outcome) => outcome.as_ref(),
+            Ended::Command(_) => None,
         }
     }
 
@@ -231,11 +288,12 @@ impl Finish {
 
     /// The result as far as it is known before the trace is sealed: all but the digest, and what of the end fails yet.
     fn result(&self) -> RunResult {
-        let (cost_status, cost_microusd) = cost(self.outcome.as_ref().map(|outcome| outcome.cost));
+        let (cost_status, cost_microusd) = cost(self.outcome().map(|outcome| outcome.cost));
         let artifacts = self.candidate.artifacts.as_ref();
         RunResult {
             ending: self.ending().to_owned(),
-            exit_code: Some(if self.is_completed() { 0 } else { 1 }),
+            reason: self.reason(),
+            exit_code: self.exit_code(),
             stop_requested: self.stop_requested,
             group_clear: self.group_clear,
             cleanup: self.proof.map(str::to_owned),
@@ -261,7 +319,7 @@ fn write_disposition(finish: &Finish, result: &RunResult, writer: &mut Writer) -
     let ending = &result.ending;
     let summary = json!({
         "ending": ending,
-        "outcome": finish.outcome,
+        "outcome": finish.outcome(),
         "summary": finish.summary(),
         "stop_requested": finish.stop_requested,
         "group_clear": finish.group_clear,
@@ -285,6 +343,16 @@ fn write_disposition(finish: &Finish, result: &RunResult, writer: &mut Writer) -
     writer.append_final(&step).map(drop)
 }
 
+/// A sentence cut to what a result may hold.
+fn bounded(mut text: String) -> String {
+    if text.len() > REASON_BYTES {
+        let end = (0..=REASON_BYTES).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+        text.push('…');
+    }
+    text
+}
+
 fn cost(cost: Option<Cost>) -> (CostStatus, Option<u64>) {
     match cost {
         Some(Cost::Known(amount)) => (CostStatus::Priced, Some(amount)),
@@ -304,6 +372,7 @@ pub(crate) fn without_trace(error: &coder_trace::Error, elapsed: Duration) -> Ru
             "cancelled_or_host_refusal"
         }
         .to_owned(),
+        reason: Some(bounded(world::chain(error))),
         exit_code: Some(1),
         stop_requested: false,
         group_clear: true,

@@ -15,6 +15,8 @@
 mod admission;
 mod archive;
 mod attestation;
+mod bounded;
+mod cancellation;
 mod checks;
 mod command;
 mod configuration;
@@ -23,6 +25,8 @@ mod container_profile;
 mod context;
 mod controller;
 mod demo;
+mod detached;
+mod dispatch;
 mod doctor;
 mod error;
 mod exec;
@@ -31,6 +35,7 @@ mod gc;
 mod generation;
 mod git_link;
 mod grant;
+mod holding;
 mod judge;
 mod labels;
 mod launch;
@@ -40,19 +45,23 @@ mod patience;
 mod progress;
 mod quarantine;
 mod recorder;
+mod recovery;
 mod report_file;
 mod repository;
+mod request;
 mod requirements;
 mod retention_lock;
 mod route;
 mod screen;
 mod shell;
 mod shell_word;
+mod steering;
 mod store_place;
 mod sweep;
 #[cfg(test)]
 mod testing;
 mod timeline;
+mod turns;
 mod verify;
 mod view;
 mod world;
@@ -61,6 +70,7 @@ pub use archive::{Archived, archive};
 pub use attestation::{
     PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, export_in_toto, verify_attestation, verify_document,
 };
+pub use bounded::{BoundedRun, run_bounded};
 pub use checks::{
     Approval, Approved, CheckRun, Manifest, Needs, Outside, Pinned, ProtectedSuite, TrustStore, frozen_suites,
     run_checks,
@@ -71,6 +81,7 @@ pub use confine::Environment;
 pub use container_profile::ContainerProfile;
 pub use context::{Capture, Context, Document, Instruction, Lineage, Uncaptured};
 pub use demo::{Checked, Demo, Demonstrated, PROMPT as DEMO_PROMPT};
+pub use detached::{Carrying, DetachedStart, Pending, start_detached};
 pub use doctor::{Diagnosis, Item, Standing, diagnose};
 pub use error::Error;
 pub use exec::{Commands, Executed, Execution, PreparedExecution, Report, Streams};
@@ -79,6 +90,7 @@ pub use grant::{Grant, NewGrant, Work, WorkspaceAccess, write as write_grant};
 pub use launch::{Launch, Launched, Standing as WorktreeStanding, worktree_place};
 pub use page::page;
 pub use progress::{Progress, Watcher};
+pub use recovery::{Recovered, recover};
 pub use report_file::{Existing, ReportFile};
 pub use repository::{RepositoryRun, run_repository};
 pub use requirements::{
@@ -87,6 +99,7 @@ pub use requirements::{
 };
 pub use screen::{Colours, Screen};
 pub use shell_word::{shell_path, shell_word};
+pub use steering::{STEER_MESSAGE_BYTES, Steered, steer};
 pub use store_place::{default_store, open_existing, open_to_read};
 pub use verify::{
     AttestationState, Check, Compared, Finding, SignatureState, Verdict, Verification, verify, verify_since,

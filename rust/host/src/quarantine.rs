@@ -252,7 +252,7 @@ impl Exporter {
                 bytes,
                 ..
             } => take(bytes),
-            Event::Started { .. } | Event::Output { .. } => Flow::Continue,
+            Event::Holding { .. } | Event::Started { .. } | Event::Output { .. } => Flow::Continue,
         });
         let outcome = outcome.map_err(failed)?;
         let enforced = self.boundary.enforced(outcome.layers);

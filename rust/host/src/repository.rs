@@ -2,33 +2,34 @@
 //! the way: the epoch's in the journal, each request's and command's in the trace. After the run the candidate is
 //! observed, compared and kept, the trace sealed, the result recorded; whatever went wrong is in that result.
 
-use crate::admission::{Admitted, Asked, observe, trace_file};
+use crate::admission::{Admitted, Asked, trace_file};
+use crate::cancellation::{LastLook, watched};
 use crate::confine::{Absent, Environment};
-use crate::finish::{Candidate, Finish, Left};
+use crate::dispatch::{self, Begun};
+use crate::finish::{Candidate, Ended, Finish, Left};
 use crate::generation::{Keeper, Recording};
 use crate::grant::Grant;
 use crate::patience::Patience;
 use crate::progress::{Progress, Watch, Watcher};
 use crate::recorder::Recorder;
 use crate::retention_lock::RetentionLock;
+use crate::steering::Inbox;
 use crate::store_place::open_existing;
+use crate::turns::Before;
 use crate::world::World;
 use crate::{Error, finish, judge};
 use coder_agent::{Event, HostFault, Limits, Observe, Outcome, Parts};
 use coder_digest::Clock;
-use coder_journal::{Head, Owner, Task};
+use coder_journal::{Head, Task};
 use coder_models::Client;
-use coder_process::{Cancel, Reason};
+use coder_process::Cancel;
 use coder_trace::{Session, SessionId, Source, Step, Writer};
-use coder_workspace::{Confined as Files, Published};
+use coder_workspace::Confined as Files;
 use serde_json::json;
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// How often the journal is asked whether the run was cancelled. Each look costs microseconds.
-const CANCELLATION_POLL: Duration = Duration::from_millis(50);
+use std::time::Instant;
 
 /// What a foreground run is given.
 pub struct RepositoryRun<'a> {
@@ -60,18 +61,21 @@ pub fn run_repository<'a>(run: RepositoryRun<'a>, watcher: &'a mut Watcher<'a>) 
         environment: run.environment,
         controller: run.controller,
         clock: &run.clock,
+        cancel: &run.cancel,
     };
     let patience = Patience::of(run.environment, run.cancel.clone())?;
     let (admitted, client) = asked.admit()?;
     let recorded = admitted.record().and_then(|admission| {
+        // Before the task is called running, so that whoever sees it running can reach it.
+        let inbox = Inbox::create(store.path(), &admitted.task.task_id, admitted.task.turn())?;
         let event = coder_journal::Event::Admitted {
             admission: Box::new(admission),
         };
         let expected = Some(admitted.grant.expected_revision);
-        Ok(admitted.owner.record(&event, expected)?)
+        Ok((admitted.owner.record(&event, expected)?, inbox))
     });
-    let task = match recorded {
-        Ok(task) => task,
+    let (task, inbox) = match recorded {
+        Ok(recorded) => recorded,
         Err(error) => {
             admitted.abandon();
             return Err(error);
@@ -82,11 +86,13 @@ pub fn run_repository<'a>(run: RepositoryRun<'a>, watcher: &'a mut Watcher<'a>) 
     watch.tell(&Progress::Admitted { enforcing: &enforcing });
     Turn {
         admitted,
-        task,
         clock: run.clock,
         cancel: run.cancel,
         patience,
         environment: run.environment,
+        before: Before::of(&task, store.path()),
+        inbox: RefCell::new(inbox),
+        task,
         watch,
         begun: Instant::now(),
     }
@@ -100,6 +106,8 @@ struct Turn<'a> {
     cancel: Cancel,
     patience: Patience,
     environment: &'a Environment<'a>,
+    before: Before,
+    inbox: RefCell<Inbox>,
     watch: Watch<'a>,
     begun: Instant,
 }
@@ -123,7 +131,7 @@ impl Looped {
 }
 
 impl<'a> Turn<'a> {
-    fn run(self, client: Box<dyn Client>) -> Result<Task, Error> {
+    fn run(mut self, client: Box<dyn Client>) -> Result<Task, Error> {
         let store = self.admitted.owner.store().path().to_owned();
         let file = trace_file(&self.task);
         let session = Session {
@@ -139,17 +147,35 @@ impl<'a> Turn<'a> {
         };
         let recorder = Recorder::new(writer, self.patience.clone());
         let absent = Absent::in_view(&self.admitted.confined.boundary);
-        let looped = match self.header(&recorder).and_then(|()| self.begin(&recorder)) {
-            Ok(true) => self.watched(&recorder, client),
-            Ok(false) | Err(_) => Looped::nothing(),
-        };
-        self.finish(recorder, looped, absent)
+        let mut quarantine = self.admitted.confined.quarantine.take();
+        let (looped, left, candidate, keeping) = watched(&self.admitted.owner, &self.cancel, || {
+            let looped = match self.header(&recorder).and_then(|()| self.begin(&recorder)) {
+                Ok(Begun::Yes) => self.looped(&recorder, client),
+                Ok(Begun::Stopped) | Err(_) => Looped::nothing(),
+            };
+            self.close_inbox(&recorder);
+            // Until the result is recorded, nothing but this keeps what is kept now from being cleared away as unnamed.
+            let keeping = RetentionLock::share(&store)
+                .map_err(|error| recorder.declare_fault(error.message()))
+                .ok();
+            let left = Left::taken_over(absent, quarantine.as_mut(), &self.admitted.git);
+            let look = LastLook::new(&self.cancel);
+            let candidate = Candidate::keep(&store, &self.admitted.tree(), &self.clock, &look);
+            (looped, left, candidate, keeping)
+        });
+        // It lies in the run's place, which goes with what was admitted.
+        drop(quarantine);
+        let finished = self.finish(recorder, looped, left, candidate);
+        drop(keeping);
+        finished
     }
 
-    /// The first steps: prompt, admission, and that no decisions will be asked.
+    /// The first steps: earlier turns, prompt, corrections, admission, and that no decisions will be asked.
     fn header(&self, recorder: &Recorder) -> Result<(), HostFault> {
         let admitted = &self.admitted;
+        self.before.record_turns(recorder)?;
         recorder.append(&Step::new(Source::User, self.task.prompt()))?;
+        self.before.record_corrections(recorder)?;
         let admission = json!({
             "grant_digest": admitted.grant.digest,
             "intent_digest": self.task.intent_digest,
@@ -194,42 +220,29 @@ impl<'a> Turn<'a> {
         Ok(self.admitted.owner.store().head()?)
     }
 
-    /// The source is looked at again and must be as admitted; then the epoch's intent goes into the journal. False when a
-    /// request to stop came first.
-    fn begin(&self, recorder: &Recorder) -> Result<bool, HostFault> {
-        let admitted = &self.admitted;
-        let observed = observe(&self.clock, &admitted.cache, &admitted.repository.top)
-            .map_err(|error| recorder.declare_fault(error.message()))?;
-        if observed != admitted.source {
-            let path = admitted.repository.top.clone();
-            return Err(recorder.declare_fault(Error::SourceChanged { path }.message()));
-        }
-        if self.cancel.is_cancelled() || admitted.owner.cancellation_requested().unwrap_or(true) {
-            return Ok(false);
-        }
-        let effect_id = format!("{}:{}:command", self.task.task_id, self.task.turn());
-        match admitted
-            .owner
-            .record(&coder_journal::Event::EffectIntent { effect_id }, None)
-        {
-            Ok(_) => Ok(true),
-            // A cancellation that came first makes the intent an invalid transition: that is a stop and no fault.
-            Err(_) if admitted.owner.cancellation_requested().unwrap_or(false) => Ok(false),
-            Err(error) => Err(recorder.declare_fault(format!("the effect intent was not recorded: {error}"))),
-        }
+    fn begin(&self, recorder: &Recorder) -> Result<Begun, HostFault> {
+        let Self {
+            admitted,
+            task,
+            clock,
+            cancel,
+            ..
+        } = self;
+        dispatch::begin(recorder, &admitted.owner, task, &admitted.tree(), clock, cancel)
     }
 
-    /// The loop, with the journal watched for a request to stop.
-    fn watched(&self, recorder: &Recorder, client: Box<dyn Client>) -> Looped {
-        let over = AtomicBool::new(false);
-        let (owner, cancel) = (&self.admitted.owner, &self.cancel);
-        std::thread::scope(|scope| {
-            let watcher = scope.spawn(|| watch_cancellation(owner, cancel, &over));
-            let looped = self.looped(recorder, client);
-            over.store(true, Ordering::Release);
-            watcher.thread().unpark();
-            looped
-        })
+    /// Lets no more messages in, and says which came too late to be read.
+    fn close_inbox(&self, recorder: &Recorder) {
+        match self.inbox.borrow_mut().close() {
+            Ok(unread) if unread.is_empty() => {}
+            // A failure to note it is the recorder's fault, which the result tells.
+            Ok(unread) => drop(recorder.note(
+                "Messages came too late to be read.",
+                "steer_unread",
+                &json!({ "messages": unread }),
+            )),
+            Err(error) => drop(recorder.declare_fault(error.message())),
+        }
     }
 
     fn looped(&self, recorder: &Recorder, client: Box<dyn Client>) -> Looped {
@@ -251,6 +264,7 @@ impl<'a> Turn<'a> {
             stream_bytes: usize::try_from(admitted.grant.stream_bytes).unwrap_or(usize::MAX),
             cancel: self.cancel.clone(),
             watch: self.watch.clone(),
+            inbox: &self.inbox,
             cleanup_unknown: false,
             proof: None,
         };
@@ -266,7 +280,7 @@ impl<'a> Turn<'a> {
         };
         let mut judge = judge::unavailable_reason(self.environment);
         let task = coder_agent::Task {
-            prompt: self.task.prompt(),
+            prompt: &self.before.prompt(self.task.prompt()),
             instructions: &admitted.context.text(),
         };
         let parts = Parts {
@@ -289,30 +303,17 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Takes over what Git made, observes and keeps the candidate, writes the disposition, seals, records the result.
-    fn finish(self, recorder: Recorder, looped: Looped, absent: Absent) -> Result<Task, Error> {
+    /// Writes the disposition, seals, records the result.
+    fn finish(self, recorder: Recorder, looped: Looped, left: Left, candidate: Candidate) -> Result<Task, Error> {
         let Self {
-            mut admitted,
+            admitted,
             task,
-            clock,
             cancel,
             watch,
             begun,
             ..
         } = self;
         let store = admitted.owner.store().path().to_owned();
-        // Until the result is recorded, nothing but this keeps what is kept now from being cleared away as unnamed.
-        let _keeping = RetentionLock::share(&store)
-            .map_err(|error| recorder.declare_fault(error.message()))
-            .ok();
-        let left = Left {
-            appeared: absent.appeared(),
-            git: match &mut admitted.confined.quarantine {
-                Some(quarantine) => quarantine.publish(&admitted.git),
-                None => Published::default(),
-            },
-        };
-        let candidate = Candidate::keep(&store, &admitted, &clock);
         if let Err(error) = admitted.cache.save(&crate::admission::cache_path(&store)) {
             // Only the next run's speed is lost; it is said in the trace and changes nothing.
             let _ = recorder.note(
@@ -334,7 +335,7 @@ impl<'a> Turn<'a> {
             });
         };
         let finish = Finish {
-            outcome: looped.outcome,
+            ended: Ended::Loop(looped.outcome),
             fault,
             stop_requested: requested || stopped.is_some(),
             group_clear: looped.group_clear,
@@ -362,19 +363,6 @@ impl<'a> Turn<'a> {
             result: Box::new(result),
         };
         Ok(self.admitted.owner.record(&event, None)?)
-    }
-}
-
-fn watch_cancellation(owner: &Owner, cancel: &Cancel, over: &AtomicBool) {
-    while !over.load(Ordering::Acquire) {
-        match owner.cancellation_requested() {
-            Ok(true) => {
-                cancel.cancel(Reason::Requested);
-                return;
-            }
-            // A store that cannot be asked now is asked again; the run's own records will meet the same trouble.
-            Ok(false) | Err(_) => std::thread::park_timeout(CANCELLATION_POLL),
-        }
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) use effects::{Effects, read as read_effects};
 
 use crate::Error;
 use coder_digest::{Digest, TaskId};
-use coder_journal::{Fault as JournalFault, Head, Liveness, Run, Status, Store, Task};
+use coder_journal::{Fault as JournalFault, Head, Liveness, OWNER_PROCESS_ENDED, Run, Status, Store, Task};
 use coder_trace::{EvidenceState, Expectation, Fault, FaultKind, Reader, Retention as Retained, examine};
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
@@ -288,10 +288,12 @@ fn verify_run(store: &Store, task: &Task, turn: usize, run: &Run, findings: &mut
     let path = store.path().join(&admission.trace_file);
     let examined = examine(Some(&path), expectation);
     let reader = examined.reader.and_then(Result::ok);
+    // A run that recovery closed has a result, and a trace that its owner did not end.
+    let ended = result.is_some_and(|result| result.ending != OWNER_PROCESS_ENDED);
     trace_state(
         examined.state,
         reader.as_ref(),
-        result.is_some(),
+        ended,
         result.is_some_and(|result| result.trace_digest.is_some()),
         findings,
     );
@@ -315,9 +317,11 @@ fn verify_run(store: &Store, task: &Task, turn: usize, run: &Run, findings: &mut
     );
     findings.outcome("requests", effects.requests_rebuild());
     if let Some(result) = result {
-        findings.outcome("result", recorded::result(&effects, result));
+        findings.outcome("result", recorded::result(&effects, result, &admission.adapter));
     }
     match (&effects.candidate, result) {
+        // Killed between its trace's last step and its result: recovery takes nothing over from a trace nobody ended.
+        (_, Some(_)) if !ended => findings.absent("candidate", "its owner ended before the result was recorded"),
         (Some(candidate), Some(result)) => kept::verify(store.path(), admission, result, candidate, findings),
         (None, Some(result)) if result.candidate_snapshot.is_some() => {
             findings.outcome("candidate", Err("the trace does not name what was kept".into()));
@@ -360,7 +364,8 @@ fn trace_state(state: EvidenceState, reader: Option<&Reader>, ended: bool, seale
         EvidenceState::Incomplete | EvidenceState::Unsealed if !sealed => findings.absent("trace", told()),
         // A line the host was writing when it was killed is no contradiction; everything before it is judged as usual.
         EvidenceState::Damaged if !ended && only_torn(reader) => findings.absent("trace", told()),
-        EvidenceState::Missing | EvidenceState::Malformed if !ended => findings.absent("trace", told()),
+        EvidenceState::Malformed if !ended => findings.absent("trace", told()),
+        EvidenceState::Missing if !ended && !sealed => findings.absent("trace", told()),
         // The trace could not be made, and the result says so by naming no digest; nothing was run then.
         EvidenceState::Missing if !sealed => findings.absent("trace", told()),
         EvidenceState::NotStarted

@@ -2,9 +2,11 @@
 //! and read is an effect: its intent is on disk before it, what came of it after it (specification, "Effects,
 //! credentials, and cancellation").
 
+use crate::holding;
 use crate::outcome::{captured, command_result, joined, read_result};
 use crate::progress::{Progress, Watch};
 use crate::recorder::Recorder;
+use crate::steering::Inbox;
 use coder_agent::{Captured, Env, HostFault, Ran, RanEnd, Viewed};
 use coder_boundary::{Boundary, Enforced};
 use coder_digest::Digest;
@@ -12,13 +14,14 @@ use coder_process::{Cancel, Death, Ending, Event, Flow, Outcome, Output, Proof, 
 use coder_trace::{Bytes, Call, EffectKind, Intent, ProcessRecord, Source, Step, StreamName, StreamRecord};
 use coder_workspace::{Confined, Observation, ReadCap};
 use serde_json::json;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long one command may take.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(300);
 /// A command is ended once it printed this much to standard output.
-const STDOUT_STOP: u64 = 2 * 1024 * 1024;
+pub(crate) const STDOUT_STOP: u64 = 2 * 1024 * 1024;
 /// How much of a file one view reads.
 const VIEW_BYTES: usize = 160_000;
 /// Output is retained in pieces of about this size…
@@ -39,6 +42,7 @@ pub(crate) struct World<'b, 'a> {
     pub(crate) stream_bytes: usize,
     pub(crate) cancel: Cancel,
     pub(crate) watch: Watch<'a>,
+    pub(crate) inbox: &'b RefCell<Inbox>,
     /// Set once a command's processes were not proved gone.
     pub(crate) cleanup_unknown: bool,
     /// How the last command's processes were proved gone.
@@ -55,7 +59,12 @@ impl Env for World<'_, '_> {
     }
 
     fn messages(&mut self) -> Vec<String> {
-        Vec::new()
+        let taken = self.inbox.borrow_mut().take();
+        taken.unwrap_or_else(|error| {
+            // The fault ends the run at its next effect; a message that cannot be read must not be passed over.
+            self.recorder.declare_fault(error.message());
+            Vec::new()
+        })
     }
 
     fn run(&mut self, script: &str) -> Ran {
@@ -127,6 +136,7 @@ impl World<'_, '_> {
         let mut pieces = Pieces::new(intent.sequence());
         let (recorder, watch) = (self.recorder.clone(), self.watch.clone());
         let outcome = coder_process::run(&command, &self.cancel, &mut |event| match event {
+            Event::Holding { warden, contains } => holding::name(&recorder, pieces.effect, warden, contains),
             Event::Started { command, .. } => {
                 let pid = u32::try_from(command.0).unwrap_or_default();
                 let record = ProcessRecord {
@@ -227,15 +237,15 @@ impl World<'_, '_> {
 }
 
 /// The output of one command on its way into the trace.
-struct Pieces {
-    effect: u64,
+pub(crate) struct Pieces {
+    pub(crate) effect: u64,
     offset: u64,
     pending: Vec<u8>,
     since: Instant,
 }
 
 impl Pieces {
-    fn new(effect: u64) -> Self {
+    pub(crate) fn new(effect: u64) -> Self {
         Self {
             effect,
             offset: 0,
@@ -244,7 +254,7 @@ impl Pieces {
         }
     }
 
-    fn take(&mut self, recorder: &Recorder, offset: u64, bytes: &[u8]) -> Result<(), HostFault> {
+    pub(crate) fn take(&mut self, recorder: &Recorder, offset: u64, bytes: &[u8]) -> Result<(), HostFault> {
         if self.pending.is_empty() {
             self.offset = offset;
         }
@@ -255,7 +265,7 @@ impl Pieces {
         Ok(())
     }
 
-    fn flush(&mut self, recorder: &Recorder) -> Result<(), HostFault> {
+    pub(crate) fn flush(&mut self, recorder: &Recorder) -> Result<(), HostFault> {
         self.since = Instant::now();
         if self.pending.is_empty() {
             return Ok(());
@@ -271,7 +281,7 @@ impl Pieces {
     }
 }
 
-fn flow(retained: Result<(), HostFault>) -> Flow {
+pub(crate) fn flow(retained: Result<(), HostFault>) -> Flow {
     match retained {
         Ok(()) => Flow::Continue,
         Err(_) => Flow::Stop,
@@ -289,7 +299,7 @@ fn not_run(note: Option<String>, fault: Option<HostFault>) -> Ran {
     }
 }
 
-fn call(intent: &Intent, script: &str, output: String, outcome: &str, elapsed: Duration) -> Call {
+pub(crate) fn call(intent: &Intent, script: &str, output: String, outcome: &str, elapsed: Duration) -> Call {
     Call {
         id: format!("effect-{}", intent.sequence()),
         name: "bash".to_owned(),

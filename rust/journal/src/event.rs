@@ -85,6 +85,9 @@ impl Event {
 pub struct RunResult {
     /// The host's word for the ending, snake_case.
     pub ending: String,
+    /// Why it ended so, in one sentence of at most 4,096 bytes, where the word alone does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The exit code, if there was one.
     pub exit_code: Option<i32>,
     /// Whether the host asked the run to stop.

@@ -8,6 +8,8 @@ pub const TURNS: usize = 64;
 pub const PROMPT_BYTES: usize = 32 * 1024;
 /// The most bytes of a reason.
 pub const REASON_BYTES: usize = 2048;
+/// The most bytes of the sentence that says why a run ended.
+pub const RESULT_REASON_BYTES: usize = 4096;
 /// The most bytes of a title.
 pub const TITLE_BYTES: usize = 256;
 /// The most bytes of a path.

@@ -115,6 +115,7 @@ fn is_open(task: &Task) -> bool {
 fn ended(task: &Task, how: String, trace_digest: Option<Digest>) -> RunResult {
     RunResult {
         ending: OWNER_PROCESS_ENDED.to_owned(),
+        reason: None,
         exit_code: None,
         stop_requested: task.cancellation_reason.is_some(),
         group_clear: true,

@@ -1,12 +1,12 @@
 //! How owner events change a task (facts 2.5). Pure, like the rest of the task's machine; the caller holds the owner's
 //! lock and the tree's reservation. One function per event, each the list of its conditions and then its effect.
 
-use crate::Error;
 use crate::admission::Admission;
 use crate::event::{CHECKER_OWNER_LOST, CHECKS_SCHEMA, CheckReport, Event, OWNER_LOST, OWNER_PROCESS_ENDED};
 use crate::event::{RunResult, Verdict};
 use crate::state::{Checks, Execution, Status};
 use crate::task::{Rules, Run, Task};
+use crate::{Error, limits};
 use coder_digest::{Digest, json};
 use serde_json::Value;
 
@@ -168,6 +168,12 @@ fn unmet_result(task: &Task, run: &Run, result: &RunResult) -> Option<&'static s
         Some("no run is under way")
     } else if !is_word(&result.ending) {
         Some("an ending is a snake_case word of at most 64 bytes")
+    } else if result
+        .reason
+        .as_ref()
+        .is_some_and(|reason| reason.len() > limits::RESULT_REASON_BYTES)
+    {
+        Some("a result's reason is at most 4096 bytes")
     } else if !result.cost_is_consistent() {
         Some("the cost fields contradict each other")
     } else if result.cleanup.is_some() && !result.group_clear {

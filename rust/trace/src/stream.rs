@@ -1,7 +1,7 @@
-//! The extensions that a command leaves between its intent and its result (facts 9.3): its process, and the pieces of
-//! its output with their place and what is missing of them.
+//! The extensions that a command leaves between its intent and its result (facts 9.3): who holds it, its process, and the
+//! pieces of its output with their place and what is missing of them.
 
-use crate::Bytes;
+use crate::{Bytes, Step};
 use serde::{Deserialize, Serialize};
 
 /// The `process` extension: the effect's process exists.
@@ -12,6 +12,37 @@ pub struct ProcessRecord {
     pub effect: u64,
     /// The process, as the host's kernel numbers it.
     pub pid: u32,
+}
+
+/// The `holder` extension: who will hold the effect's processes, written down before any of them exists. The name stays
+/// good after a crash, so that it can be proved later that they are gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HolderRecord {
+    /// The effect's number.
+    pub effect: u64,
+    /// The holding process, as the host's kernel numbers it.
+    pub process: i32,
+    /// When it started, in clock ticks since the machine did.
+    pub start_ticks: u64,
+    /// The machine's start, by the kernel's name for it.
+    pub boot: String,
+    /// The pid namespace that numbered it, by its inode.
+    pub namespace: u64,
+    /// Whether its end is the end of every process of the effect.
+    pub contains: bool,
+}
+
+impl HolderRecord {
+    /// The extension's name in a step.
+    pub const EXTENSION: &str = "holder";
+
+    /// The holder a step records, if it records a well-formed one.
+    pub fn of(step: &Step) -> Option<Self> {
+        step.extensions
+            .get(Self::EXTENSION)
+            .and_then(|content| Self::deserialize(content).ok())
+    }
 }
 
 /// Which output a piece is of.

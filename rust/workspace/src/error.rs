@@ -197,6 +197,12 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// Whoever asked for it does not want the observation any more.
+    #[error("the observation of `{}` was given up", path.display())]
+    Interrupted {
+        /// The tree.
+        path: PathBuf,
+    },
     /// A comparison with part of a tree.
     #[error("the snapshot of `{root}` is incomplete, so nothing can be concluded from it: {fault}")]
     SnapshotIncomplete {
@@ -308,6 +314,7 @@ impl Error {
             Self::OpenRoot { .. } => "open_root",
             Self::ReadCap { .. } => "read_cap",
             Self::Threads { .. } => "threads",
+            Self::Interrupted { .. } => "interrupted",
             Self::SnapshotIncomplete { .. } => "snapshot_incomplete",
             Self::SnapshotRoots { .. } => "snapshot_roots",
             Self::WorkspaceChanged { .. } => "workspace_changed",

@@ -37,6 +37,7 @@ pub struct Observer<'a> {
     clock: &'a dyn Clock,
     limits: Limits,
     cache: Option<&'a DigestCache>,
+    interrupt: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl<'a> Observer<'a> {
@@ -47,6 +48,7 @@ impl<'a> Observer<'a> {
             clock,
             limits: Limits::default(),
             cache: None,
+            interrupt: &|| false,
         }
     }
 
@@ -64,11 +66,18 @@ impl<'a> Observer<'a> {
         self
     }
 
+    /// Giving up as soon as `interrupt` says so; it is asked at every entry and every 256 KiB of content, by several threads.
+    #[must_use]
+    pub fn interrupt(mut self, interrupt: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        self.interrupt = interrupt;
+        self
+    }
+
     /// Observes the tree at `root`. Trouble inside the tree, and a root that cannot be opened, are faults of the
     /// snapshot; look at [`Snapshot::is_complete`].
     ///
     /// # Errors
-    /// [`Error::Threads`] when the machine gives no threads.
+    /// [`Error::Threads`] when the machine gives no threads, [`Error::Interrupted`].
     pub fn observe(&self, root: &Path) -> Result<Snapshot, Error> {
         let walk = Walk {
             observer: *self,
@@ -77,6 +86,7 @@ impl<'a> Observer<'a> {
             seen: AtomicU64::new(1),
             bytes: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
         };
         let canonical = match root.canonicalize() {
             Ok(canonical) => canonical,
@@ -103,6 +113,9 @@ impl<'a> Observer<'a> {
                 pool.scope(|scope| walk.directory(scope, directory, &status, BytePath::default()));
             }
         }
+        if walk.interrupted.into_inner() {
+            return Err(Error::Interrupted { path: canonical });
+        }
         let unlock = |error: PoisonError<Vec<Entry>>| error.into_inner();
         let entries = walk.entries.into_inner().unwrap_or_else(unlock);
         let faults = walk.faults.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -123,6 +136,7 @@ struct Walk<'a> {
     bytes: AtomicU64,
     /// Set once a limit is passed: what remains is not looked at.
     stopped: AtomicBool,
+    interrupted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -137,6 +151,21 @@ struct Listing {
     entries: Vec<Entry>,
     directories: Vec<Vec<u8>>,
     files: Vec<(Vec<u8>, Status)>,
+}
+
+/// The content of a large file, given up when the walk is.
+struct Watched<'w, 's, R> {
+    content: R,
+    walk: &'w Walk<'s>,
+}
+
+impl<R: io::Read> io::Read for Watched<'_, '_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.walk.is_over() {
+            return Err(io::Error::other("the observation was given up"));
+        }
+        self.content.read(buffer)
+    }
 }
 
 impl<'s> Walk<'s> {
@@ -181,7 +210,7 @@ impl<'s> Walk<'s> {
     where
         's: 'w,
     {
-        if self.stopped.load(Ordering::Relaxed) {
+        if self.is_over() {
             return;
         }
         let opened = descriptor::open_directory(parent, name).and_then(|child| Ok((Status::of(&child)?, child)));
@@ -203,7 +232,7 @@ impl<'s> Walk<'s> {
             if self.seen.fetch_add(1, Ordering::Relaxed) >= limit {
                 self.stop(Fault::Entries { limit });
             }
-            if self.stopped.load(Ordering::Relaxed) {
+            if self.is_over() {
                 return Ok(());
             }
             let status = match Status::at(directory, &name) {
@@ -244,7 +273,7 @@ impl<'s> Walk<'s> {
     fn files(&self, directory: &OwnedFd, path: &BytePath, files: &[(Vec<u8>, Status)]) {
         let mut entries = Vec::with_capacity(files.len());
         for (name, status) in files {
-            if self.stopped.load(Ordering::Relaxed) {
+            if self.is_over() {
                 break;
             }
             let path = path.join(name);
@@ -295,7 +324,11 @@ impl<'s> Walk<'s> {
         let started = self.observer.clock.now();
         let mut file = File::from(descriptor);
         // One byte more than expected is enough to see that it grew; a file that grows for ever must not hold us.
-        let (digest, length) = hash((&mut file).take(listed.length.saturating_add(1)), listed.length)?;
+        let content = Watched {
+            content: (&mut file).take(listed.length.saturating_add(1)),
+            walk: self,
+        };
+        let (digest, length) = hash(content, listed.length)?;
         if length != listed.length || !listed.steady(&Status::of(&file)?) {
             return Ok(None);
         }
@@ -303,6 +336,15 @@ impl<'s> Walk<'s> {
             cache.keep(stamp, digest, started);
         }
         Ok(Some(digest))
+    }
+
+    /// Whether what remains is not looked at any more.
+    fn is_over(&self) -> bool {
+        if !self.stopped.load(Ordering::Relaxed) && (self.observer.interrupt)() {
+            self.interrupted.store(true, Ordering::Relaxed);
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        self.stopped.load(Ordering::Relaxed)
     }
 
     fn record(&self, mut entries: Vec<Entry>) {

@@ -153,6 +153,7 @@ fn faults_are_itemised_up_to_a_number_and_then_counted() {
         seen: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
         stopped: AtomicBool::new(false),
+        interrupted: AtomicBool::new(false),
     };
     for index in 0..100 {
         walk.fault(Fault::Changed {
@@ -268,4 +269,19 @@ fn a_tree_made_to_be_endlessly_deep_is_a_fault_and_not_a_long_wait() {
     drop(parent);
     crate::remove::remove_tree(tree.path()).unwrap();
     let _ = tree.keep();
+}
+
+#[test]
+fn an_observation_is_given_up_when_asked_even_inside_a_large_file() {
+    let world = World::new();
+    fs::create_dir_all(world.path("work")).unwrap();
+    let large = File::create(world.path("work/large")).unwrap();
+    // Sparse: reading it whole would take seconds.
+    large.set_len(8 << 30).unwrap();
+    let asked = std::sync::atomic::AtomicU32::new(0);
+    let interrupt = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 20;
+    let given_up = Observer::new(&SystemClock)
+        .interrupt(&interrupt)
+        .observe(&world.path("work"));
+    assert_eq!(given_up.unwrap_err().code(), "interrupted");
 }

@@ -54,6 +54,14 @@ pub enum TaskCommand {
     Correct(CorrectArguments),
     /// Queue another turn of a finished or cancelled task
     Continue(ContinueArguments),
+    /// Run a bounded-command grant to its end
+    Execute(GrantFile),
+    /// Start a bounded-command grant in a session of its own
+    Start(GrantFile),
+    /// Leave a message for a running task
+    Steer(SteerArguments),
+    /// Close what a vanished owner left
+    Recover(TaskName),
     /// The tasks that are not archived
     List(ListArguments),
     /// One task's state
@@ -199,6 +207,28 @@ pub struct GcArguments {
     /// The store
     #[command(flatten)]
     pub store: StoreArguments,
+}
+
+/// An exact grant.
+#[derive(Debug, Args)]
+pub struct GrantFile {
+    /// The grant file (`-` is standard input, for `execute` only)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub grant: PathBuf,
+    /// The store
+    #[command(flatten)]
+    pub store: StoreArguments,
+}
+
+/// `coder task steer`.
+#[derive(Debug, Args)]
+pub struct SteerArguments {
+    /// The task and store
+    #[command(flatten)]
+    pub name: TaskName,
+    /// What to tell it, at most 32 KiB
+    #[arg(long, value_name = "TEXT")]
+    pub message: String,
 }
 
 /// One task.

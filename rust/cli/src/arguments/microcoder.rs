@@ -145,6 +145,9 @@ pub struct RepositoryArguments {
     /// The grant file (`-` is standard input)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub grant: PathBuf,
+    /// Start the run in a session of its own, and return at once
+    #[arg(long)]
+    pub detach: bool,
     /// The task store
     #[arg(long, value_name = "DIR", env = "MICROCODER_STORE", value_hint = ValueHint::DirPath)]
     pub store: Option<PathBuf>,

@@ -1,10 +1,10 @@
-//! `microcoder repository`: the exact grant, in the foreground.
+//! `microcoder repository`: the exact grant, in the foreground or in a session of its own.
 
 use crate::arguments::RepositoryArguments;
 use crate::output::{self, Failure};
 use crate::progress::{Display, Show};
 use crate::surroundings;
-use coder_host::{Progress, RepositoryRun, run_repository};
+use coder_host::{Carrying, DetachedStart, Progress, RepositoryRun, run_repository, start_detached};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -18,6 +18,19 @@ pub(crate) fn repository(arguments: &RepositoryArguments) -> Result<u8, Failure>
 fn run(arguments: &RepositoryArguments) -> Result<u8, Failure> {
     let grant = read(&arguments.grant, "read_grant", 2)?;
     let store = surroundings::store(arguments.store.as_deref(), 2)?;
+    if arguments.detach {
+        let start = DetachedStart {
+            grant: &grant,
+            store: &store,
+            carrying: Carrying::Repository,
+            name: "microcoder".into(),
+            words: vec!["repository".into()],
+            clock: surroundings::clock(),
+            environment: &surroundings::environment,
+        };
+        output::json(&start_detached(&start).map_err(|error| Failure::of(&error, 2))?)?;
+        return Ok(0);
+    }
     let controller = surroundings::controller()?;
     let mut display = Display::new(Show::Terminal);
     let mut watcher = |progress: &Progress<'_>| display.show(progress);

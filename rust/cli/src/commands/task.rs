@@ -2,11 +2,14 @@
 //! person on a terminal in words; refusals are JSON on standard error with status 1.
 
 mod archive;
+mod bounded;
 mod check;
 mod command;
 mod export;
 mod gc;
 mod look;
+mod recover;
+mod steer;
 mod verify;
 
 use crate::arguments::{ArtifactArguments, StoreArguments, TaskCommand, TaskName};
@@ -27,6 +30,10 @@ pub(crate) fn task(verb: TaskCommand) -> Result<u8, Failure> {
         TaskCommand::Cancel(arguments) => command::cancel(&arguments),
         TaskCommand::Correct(arguments) => command::correct(&arguments),
         TaskCommand::Continue(arguments) => command::follow_up(&arguments),
+        TaskCommand::Execute(arguments) => bounded::execute(&arguments),
+        TaskCommand::Start(arguments) => bounded::start(&arguments),
+        TaskCommand::Steer(arguments) => steer::steer(&arguments),
+        TaskCommand::Recover(arguments) => recover::recover(&arguments),
         TaskCommand::List(arguments) => look::list(&arguments),
         TaskCommand::Show(arguments) => look::show(&arguments),
         TaskCommand::View(arguments) => look::view(&arguments),
@@ -46,6 +53,11 @@ fn refused(error: impl Into<coder_host::Error>) -> Failure {
 
 fn task_id(name: &TaskName) -> Result<TaskId, Failure> {
     TaskId::new(&name.task).map_err(|error| Failure::new("usage", error.to_string(), WRONG_USE))
+}
+
+fn writing(arguments: &StoreArguments) -> Result<Store, Failure> {
+    let path = surroundings::store(arguments.store.as_deref(), REFUSED)?;
+    coder_host::open_existing(&path, surroundings::clock()).map_err(refused)
 }
 
 fn reading(arguments: &StoreArguments) -> Result<Store, Failure> {

@@ -189,12 +189,49 @@ impl Started {
     }
 }
 
+impl AsFd for Started {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
 impl Drop for Started {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+}
+
+/// A program that somebody else started; killed if a test gives up.
+pub struct Detached {
+    descriptor: OwnedFd,
+}
+
+impl Detached {
+    /// Holds the process with this number; nothing if it has ended already.
+    pub fn hold(pid: &Value) -> Option<Self> {
+        let pid = Pid::from_raw(i32::try_from(pid.as_i64().unwrap()).unwrap()).unwrap();
+        let descriptor = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        Some(Self { descriptor })
+    }
+
+    #[track_caller]
+    pub fn wait(self) {
+        wait_readable(&self.descriptor, "a detached program did not end");
+    }
+}
+
+impl AsFd for Detached {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for Detached {
+    fn drop(&mut self) {
+        let _ = rustix::process::pidfd_send_signal(&self.descriptor, Signal::KILL);
     }
 }
 
@@ -238,10 +275,10 @@ impl Gate {
 
     /// Waits for a line from the command, which `running` must outlive.
     #[track_caller]
-    pub fn wait(&mut self, running: &Started) {
+    pub fn wait(&mut self, running: &impl AsFd) {
         let mut polled = [
             PollFd::new(&self.pipe, PollFlags::IN),
-            PollFd::new(&running.descriptor, PollFlags::IN),
+            PollFd::new(running, PollFlags::IN),
         ];
         rustix::event::poll(&mut polled, Some(&PATIENCE)).unwrap();
         assert!(

@@ -144,3 +144,93 @@ fn an_interrupted_command_in_the_boundary_ends_with_the_signals_status() {
         wait_readable(process, "a process outlived its command");
     }
 }
+
+/// A second signal leaves out the grace and the last look at the workspace, and still leaves a result and a sealed trace.
+#[test]
+fn a_second_signal_is_quicker_and_recorded_all_the_same() {
+    let world = World::new();
+    let prepared = prepare(&world);
+    let (host, below) = under_way(&world, &prepared);
+    host.signal(Signal::TERM);
+    host.signal(Signal::INT);
+    let task = host.wait().json(0);
+    let result = &task["run"]["result"];
+    assert_eq!(
+        (
+            &task["execution"],
+            &result["stop_requested"],
+            &result["group_clear"],
+            &result["candidate_snapshot"]
+        ),
+        (&json!("stopped"), &json!(true), &json!(true), &json!(null))
+    );
+    assert_eq!(
+        result["output_incomplete"], true,
+        "what the run left was not looked at, and the result says so"
+    );
+    for process in below {
+        wait_readable(process, "a process outlived its run");
+    }
+    let trace = world.read("tasks/task-1.1.atif.jsonl");
+    let last: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["record"], &last["state"]), (&json!("end"), &json!("ended")));
+    assert_eq!(
+        result["trace_digest"],
+        json!(coder_digest::Digest::of(trace.as_bytes()))
+    );
+}
+
+#[test]
+fn a_stop_while_another_owner_has_the_task_leaves_it_as_it_was() {
+    let world = World::new();
+    let prepared = prepare(&world);
+    let lock = world.path("tasks/owner-task-1.lock");
+    std::fs::write(&lock, "").unwrap();
+    std::fs::set_permissions(&lock, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let held = std::fs::File::open(&lock).unwrap();
+    held.lock().unwrap();
+    let host = prepared.call().start();
+    let waits = || {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", host.pid.as_raw_nonzero())).unwrap();
+        open.flatten()
+            .any(|open| std::fs::read_link(open.path()).is_ok_and(|path| path == lock))
+    };
+    while !waits() {
+        assert!(
+            !host.ends_within(std::time::Duration::from_millis(5)),
+            "it never waited"
+        );
+    }
+    host.signal(Signal::TERM);
+    let (code, message) = host.wait().refused(2);
+    assert_eq!(code, "stopped", "{message}");
+    drop(held);
+    assert_eq!(world.task(&["show", "task-1"]).json()["status"], "queued");
+}
+
+/// A workspace so large that looking at it takes a while, so that a stop comes between admission and the first effect.
+#[test]
+fn a_cancel_between_admission_and_the_first_effect_starts_nothing() {
+    let world = World::new();
+    let prepared = prepare(&world);
+    std::fs::File::create(world.path("tree/large"))
+        .unwrap()
+        .set_len(2 << 30)
+        .unwrap();
+    let host = prepared.call().start();
+    while world.task(&["show", "task-1"]).json()["status"] == "queued" {
+        assert!(
+            !host.ends_within(std::time::Duration::from_millis(20)),
+            "it was never admitted"
+        );
+    }
+    let receipt = prepared.cancel();
+    let task = host.wait().json(0);
+    assert_eq!(receipt["revision"], 3, "the effect was not announced");
+    let result = &task["run"]["result"];
+    assert_eq!(
+        (&task["execution"], &result["ending"], &result["group_clear"]),
+        (&json!("stopped"), &json!("cancelled_before_dispatch"), &json!(true))
+    );
+    assert_eq!(world.read("tree/notes.txt"), "first\n");
+}

@@ -3,29 +3,35 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod attestation;
+mod bounded;
 mod call;
 mod cancel;
 mod checks;
 mod context;
 mod controller;
 mod demo;
+mod detached;
 mod documentation;
 mod escape;
 mod exec;
 mod full_disk;
 mod gc;
 mod kill;
+mod kill_load;
 mod look;
 mod memory;
 mod openai;
 mod quarantine;
+mod recover;
 mod refusals;
 mod repository;
 mod run;
 mod source;
+mod steer;
 mod tamper;
 mod tamper_fields;
 mod task_codes;
 mod task_command;
+mod turns;
 mod usage;
 mod world;

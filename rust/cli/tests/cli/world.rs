@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-pub use crate::call::{Call, Gate, Seen, Started, wait_readable};
+pub use crate::call::{Call, Detached, Gate, Seen, Started, wait_readable};
 
 /// `nobody`, whose home and files are the world's own.
 const ORDINARY: u32 = 65534;
@@ -307,20 +307,46 @@ impl World {
     }
 
     fn submit(&self, workspace: &Path) -> Value {
+        self.submit_as("task-1", "command-1", workspace, ("microcoder-repository", Some(MODEL)))
+    }
+
+    /// Submits `task` for an adapter and a model.
+    pub fn submit_as(&self, task: &str, command: &str, workspace: &Path, asked: (&str, Option<&str>)) -> Value {
         let command = json!({
             "schema": "openagents.coder.task-command.v1",
-            "command_id": "command-1",
-            "task_id": "task-1",
+            "command_id": command,
+            "task_id": task,
             "expected_revision": null,
             "action": { "type": "submit", "intent": {
                 "title": "Notes",
                 "prompt": PROMPT,
                 "workspace": { "path": workspace, "source_revision": null },
-                "configuration": { "adapter": "microcoder-repository", "model": MODEL },
+                "configuration": { "adapter": asked.0, "model": asked.1 },
             } },
         });
         self.write("submit.json", command.to_string());
         self.task(&["submit", "--file", &self.text("submit.json")]).json()
+    }
+
+    /// Submits a task for one bounded command, and writes the grant that fits.
+    pub fn prepare_bounded<'a>(&'a self, workspace: &Path, arguments: &[&str]) -> Prepared<'a> {
+        let receipt = self.submit_as("task-1", "command-1", workspace, ("bounded-command", None));
+        let shown = self.task(&["show", "task-1"]).json();
+        let grant = json!({
+            "schema": "openagents.coder.task-execution-grant.v1",
+            "task_id": "task-1",
+            "intent_digest": shown["intent_digest"],
+            "expected_revision": receipt["revision"],
+            "program": "/bin/bash",
+            "arguments": arguments,
+            "write_workspace": true,
+            "wall_seconds": 600,
+            "stream_bytes": 65536,
+            "memory_bytes": 536_870_912,
+            "requirements": null,
+            "adapter_configuration": null,
+        });
+        Prepared { world: self, grant }
     }
 
     /// `coder task …` on the world's store.
@@ -343,6 +369,48 @@ impl Prepared<'_> {
         let (grant, store) = (self.world.text("grant.json"), self.world.text("tasks"));
         self.world
             .microcoder(&["repository", "--grant", &grant, "--store", &store])
+    }
+
+    /// `microcoder repository --detach` with the grant as it stands.
+    pub fn detach(&self) -> Call {
+        self.call().arguments(&["--detach"])
+    }
+
+    /// `coder task execute` or `start` with the grant as it stands.
+    pub fn bounded(&self, verb: &str) -> Call {
+        self.world.write("grant.json", self.grant.to_string());
+        self.world.task(&[verb, "--grant", &self.world.text("grant.json")])
+    }
+
+    /// Sends a command with this action at the task's present revision, as an exact file.
+    pub fn send(&self, command: &str, action: Value) -> Value {
+        let store = coder_journal::Store::open(
+            &self.world.path("tasks"),
+            std::sync::Arc::new(coder_digest::SystemClock),
+        );
+        let store = store.unwrap();
+        let revision = store.show(&"task-1".parse().unwrap()).unwrap().revision;
+        let command = json!({
+            "schema": "openagents.coder.task-command.v1",
+            "command_id": command,
+            "task_id": "task-1",
+            "expected_revision": revision,
+            "action": action,
+        });
+        serde_json::to_value(store.command(command.to_string().as_bytes()).unwrap()).unwrap()
+    }
+
+    /// Asks the task to stop at whatever revision it is.
+    pub fn stop(&self) {
+        let store = coder_journal::Store::open(
+            &self.world.path("tasks"),
+            std::sync::Arc::new(coder_digest::SystemClock),
+        );
+        let command = coder_digest::Identifier::new("stop-1").unwrap();
+        store
+            .unwrap()
+            .cancel_now(&command, &"task-1".parse().unwrap(), "not needed any more")
+            .unwrap();
     }
 
     /// Writes a `cancel` command at the task's present revision and sends it.

@@ -105,7 +105,7 @@ impl Check<'_> {
             {
                 Flow::Stop
             }
-            Event::Started { .. } | Event::Output { .. } => Flow::Continue,
+            Event::Holding { .. } | Event::Started { .. } | Event::Output { .. } => Flow::Continue,
         });
         match ended {
             Ok(outcome) => facts(prepared, outcome),

@@ -1,7 +1,7 @@
 //! Holds the trace's own account of whose run it is, and of what was admitted, against the journal's record.
 
 use coder_digest::json;
-use coder_journal::{Run, Task};
+use coder_journal::{OWNER_PROCESS_ENDED, Run, Task};
 use coder_trace::{Opening, SessionId};
 use serde_json::Value;
 
@@ -30,10 +30,14 @@ pub(super) fn session(opening: Option<&Opening>, task: &Task, turn: usize, run: 
 pub(super) fn step(step: &Option<Value>, task: &Task, run: &Run) -> Result<(), String> {
     let Some(step) = step else {
         // Killed between the journal's record and the trace's second step.
-        return if run.result.is_none() {
-            Ok(())
-        } else {
+        let ended = run
+            .result
+            .as_ref()
+            .is_some_and(|result| result.ending != OWNER_PROCESS_ENDED);
+        return if ended {
             Err("the trace has no admission step".to_owned())
+        } else {
+            Ok(())
         };
     };
     let admission = &run.admission;

@@ -4,21 +4,22 @@
 
 use super::effects::Effects;
 use coder_agent::{Cost, Outcome};
-use coder_journal::{CostStatus, OWNER_PROCESS_ENDED, RunResult};
+use coder_digest::Identifier;
+use coder_journal::{BOUNDED_COMMAND, CostStatus, OWNER_PROCESS_ENDED, RunResult};
 use serde_json::Value;
 
 /// What is written after the copy in the trace is sealed, or may still turn true then.
 const SEALED_LATER: [&str; 2] = ["trace_digest", "output_incomplete"];
 
 /// Why the result cannot be that of the trace.
-pub(super) fn result(effects: &Effects, result: &RunResult) -> Result<(), String> {
+pub(super) fn result(effects: &Effects, result: &RunResult, adapter: &Identifier) -> Result<(), String> {
     if result.ending == OWNER_PROCESS_ENDED {
         return closed_by_another(result);
     }
     match &effects.recorded {
         Some(recorded) => {
             copied(recorded, result)?;
-            follows(effects, result)
+            follows(effects, result, adapter)
         }
         // The last step itself was not retained, which the result has to admit.
         None if result.output_incomplete => Ok(()),
@@ -67,14 +68,28 @@ fn copied(recorded: &Value, result: &RunResult) -> Result<(), String> {
     Ok(())
 }
 
-fn follows(effects: &Effects, result: &RunResult) -> Result<(), String> {
+/// The exit code of a run: the loop's is whether it completed, a bounded command's its own.
+fn exit_code(effects: &Effects, adapter: &Identifier) -> Option<i32> {
+    if adapter.as_str() == BOUNDED_COMMAND {
+        let exit = effects
+            .results
+            .last()
+            .filter(|_| !effects.faulted)?
+            .result
+            .get("exit")?;
+        return i32::try_from(exit.as_i64()?).ok();
+    }
     let completed = !effects.faulted
         && effects
             .outcome
             .as_ref()
             .is_some_and(|outcome| outcome.ending.is_completed());
-    if result.exit_code != Some(i32::from(!completed)) {
-        return Err("`exit_code` does not follow from how the loop ended".to_owned());
+    Some(i32::from(!completed))
+}
+
+fn follows(effects: &Effects, result: &RunResult, adapter: &Identifier) -> Result<(), String> {
+    if result.exit_code != exit_code(effects, adapter) {
+        return Err("`exit_code` does not follow from how the run ended".to_owned());
     }
     if effects.ending.as_ref().is_some_and(|ending| *ending != result.ending) {
         return Err("`ending` is not the one summed up in the trace".to_owned());

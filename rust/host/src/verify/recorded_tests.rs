@@ -16,6 +16,7 @@ fn ended() -> RunResult {
     let digest = Digest::of(b"manifest");
     RunResult {
         ending: "model_finished".to_owned(),
+        reason: None,
         exit_code: Some(0),
         stop_requested: false,
         group_clear: true,
@@ -52,7 +53,7 @@ fn effects(result: &RunResult) -> Effects {
 
 #[test]
 fn a_result_that_is_the_traces_holds() {
-    assert_eq!(result(&effects(&ended()), &ended()), Ok(()));
+    assert_eq!(result(&effects(&ended()), &ended(), &repository()), Ok(()));
 }
 
 /// Each field of the journal's record changed alone: it is the one named.
@@ -76,7 +77,7 @@ fn a_result_that_is_the_traces_holds() {
 fn a_field_that_is_not_the_traces_is_named(#[case] field: &str, #[case] change: fn(&mut RunResult)) {
     let mut changed = ended();
     change(&mut changed);
-    let said = result(&effects(&ended()), &changed).unwrap_err();
+    let said = result(&effects(&ended()), &changed, &repository()).unwrap_err();
     assert!(said.starts_with(&format!("`{field}` is")), "{said}");
 }
 
@@ -90,7 +91,7 @@ fn a_field_that_is_not_the_traces_is_named(#[case] field: &str, #[case] change: 
 fn a_field_that_does_not_follow_is_named(#[case] beginning: &str, #[case] change: fn(&mut RunResult)) {
     let mut changed = ended();
     change(&mut changed);
-    let said = result(&effects(&changed), &changed).unwrap_err();
+    let said = result(&effects(&changed), &changed, &repository()).unwrap_err();
     assert!(said.starts_with(beginning), "{said}");
 }
 
@@ -101,8 +102,8 @@ fn a_fault_of_the_host_is_no_success() {
         ..effects(&ended())
     };
     assert_eq!(
-        result(&faulted, &ended()).unwrap_err(),
-        "`exit_code` does not follow from how the loop ended"
+        result(&faulted, &ended(), &repository()).unwrap_err(),
+        "`exit_code` does not follow from how the run ended"
     );
 }
 
@@ -111,9 +112,9 @@ fn a_fault_of_the_host_is_no_success() {
 fn a_clear_group_is_not_claimed_over_a_command_that_left_something() {
     let mut left = effects(&ended());
     left.add_command(json!({ "group_clear": true }));
-    assert_eq!(result(&left, &ended()), Ok(()));
+    assert_eq!(result(&left, &ended(), &repository()), Ok(()));
     left.add_command(json!({ "group_clear": false }));
-    let said = result(&left, &ended()).unwrap_err();
+    let said = result(&left, &ended(), &repository()).unwrap_err();
     assert!(said.starts_with("`group_clear` is claimed"), "{said}");
 }
 
@@ -121,12 +122,15 @@ fn a_clear_group_is_not_claimed_over_a_command_that_left_something() {
 fn a_trace_without_the_copy_must_be_incomplete() {
     let mut bare = effects(&ended());
     bare.recorded = None;
-    assert_eq!(result(&bare, &ended()).unwrap_err(), "the trace has no copy of it");
+    assert_eq!(
+        result(&bare, &ended(), &repository()).unwrap_err(),
+        "the trace has no copy of it"
+    );
     let incomplete = RunResult {
         output_incomplete: true,
         ..ended()
     };
-    assert_eq!(result(&bare, &incomplete), Ok(()));
+    assert_eq!(result(&bare, &incomplete, &repository()), Ok(()));
 }
 
 /// Reports 21 and trap 1: whoever settles a run whose owner was killed may claim nothing that only the owner knew.
@@ -144,11 +148,49 @@ fn the_result_of_a_vanished_owner_claims_nothing() {
         cost_microusd: None,
         ..ended()
     };
-    assert_eq!(result(&Effects::default(), &closed), Ok(()));
+    assert_eq!(result(&Effects::default(), &closed, &repository()), Ok(()));
     let claims = RunResult {
         exit_code: Some(0),
         ..closed
     };
-    let said = result(&Effects::default(), &claims).unwrap_err();
+    let said = result(&Effects::default(), &claims, &repository()).unwrap_err();
     assert!(said.starts_with("`exit_code` claims"), "{said}");
+}
+
+fn repository() -> Identifier {
+    Identifier::new(coder_journal::REPOSITORY).unwrap()
+}
+
+/// A bounded command has no loop: its exit code is the command's, and none where the host could not go on.
+#[rstest]
+#[case::as_it_ended(Some(3), false, Some(3), true)]
+#[case::claimed(Some(3), false, Some(0), false)]
+#[case::a_fault_leaves_none(Some(0), true, None, true)]
+#[case::a_fault_and_a_claim(Some(0), true, Some(0), false)]
+fn a_bounded_commands_exit_code_is_its_own(
+    #[case] exit: Option<i32>,
+    #[case] faulted: bool,
+    #[case] claimed: Option<i32>,
+    #[case] holds: bool,
+) {
+    let claim = RunResult {
+        exit_code: claimed,
+        cost_status: CostStatus::Priced,
+        cost_microusd: Some(0),
+        ..ended()
+    };
+    let record = coder_trace::ResultRecord {
+        sequence: 1,
+        kind: coder_trace::EffectKind::Command,
+        result: json!({ "ending": "exited", "exit": exit, "group_clear": true }),
+    };
+    let effects = Effects {
+        recorded: Some(serde_json::to_value(&claim).unwrap()),
+        ending: Some(claim.ending.clone()),
+        faulted,
+        results: vec![record],
+        ..Effects::default()
+    };
+    let bounded = Identifier::new(BOUNDED_COMMAND).unwrap();
+    assert_eq!(result(&effects, &claim, &bounded).is_ok(), holds);
 }

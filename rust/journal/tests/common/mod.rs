@@ -210,6 +210,7 @@ pub fn ended(result: RunResult) -> Event {
 pub fn result() -> RunResult {
     RunResult {
         ending: "completed".into(),
+        reason: None,
         exit_code: Some(0),
         stop_requested: false,
         group_clear: true,
