@@ -92,7 +92,9 @@ fn one_round(world: &World, round: u64, moments: &mut Moments) -> u64 {
         killed += u64::from(!over);
         let seen = owner.wait();
         // A cancel may come before the admission, and the grant is refused then; nothing else ends an owner early.
-        let early = seen.stderr.contains("not_queued");
+        let early = ["not_queued", "revision_mismatch"]
+            .iter()
+            .any(|code| seen.stderr.contains(code));
         assert!(
             !over || seen.status == 0 || early,
             "{name}: {} {}",

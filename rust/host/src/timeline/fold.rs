@@ -2,7 +2,9 @@
 
 use super::{Command, Disposition, Entry, Event, Output, Read, Switch, Timeline};
 use coder_digest::Timestamp;
-use coder_trace::{EffectKind, EffectRecord, ProcessRecord, RecordedStep, ResultRecord, StreamName, StreamRecord};
+use coder_trace::{
+    EffectKind, EffectRecord, HolderRecord, ProcessRecord, RecordedStep, ResultRecord, StreamName, StreamRecord,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -12,7 +14,7 @@ mod results;
 mod words;
 
 use results::{conclude_command, conclude_read};
-use words::{as_text, text};
+use words::{as_text, command_line, text};
 
 /// A story in the making.
 #[derive(Debug, Default)]
@@ -67,6 +69,9 @@ impl Fold {
             place.turn = Turn::Earlier;
             extensions.extend(carried);
         }
+        if extensions.remove("carried_from").is_some() {
+            place.turn = Turn::Earlier;
+        }
         if let Some(intent) = take::<EffectRecord>(&mut extensions, "effect") {
             self.begin(place, intent);
         } else if let Some(result) = take::<ResultRecord>(&mut extensions, "effect_result") {
@@ -75,8 +80,10 @@ impl Fold {
             return;
         } else if let Some(piece) = take::<StreamRecord>(&mut extensions, "stream") {
             self.stream(place, &piece);
-        } else if take::<ProcessRecord>(&mut extensions, "process").is_some() {
-            // That its process exists says nothing a person asks; the trace has its number.
+        } else if take::<ProcessRecord>(&mut extensions, "process").is_some()
+            || take::<HolderRecord>(&mut extensions, HolderRecord::EXTENSION).is_some()
+        {
+            // That its process exists, and by whom it is held, says nothing a person asks; the trace has the numbers.
         } else if let Some(event) = extensions.remove("microcoder") {
             self.event(place, event.get("event").unwrap_or(&event));
         } else if let Some(admission) = extensions.remove("admission") {
@@ -130,7 +137,10 @@ impl Fold {
         let index = match kind {
             EffectKind::Command | EffectKind::ContainerCommand => {
                 let command = Command {
-                    script: as_text(arguments.get("script").or(arguments.get("command"))),
+                    script: match arguments.get("program") {
+                        Some(program) => command_line(program, arguments.get("arguments")),
+                        None => as_text(arguments.get("script").or(arguments.get("command"))),
+                    },
                     ..Command::default()
                 };
                 self.timeline.totals.commands += 1;
