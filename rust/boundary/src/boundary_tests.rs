@@ -77,7 +77,7 @@ def call(*arguments): sys.exit(libc.syscall(*(ctypes.c_long(a) if isinstance(a, 
 #[case::signals_by_landlock(
     &[Layer::ProcessNamespace, Layer::AssembledRoot], Network::None, "import os; os.kill(PID, 0)", false
 )]
-#[case::ipc_namespace(&[Layer::IpcNamespace], Network::None, "CALLcall(29, 0x4d430001, 0, 0)", true)]
+#[case::ipc_namespace(&[Layer::IpcNamespace], Network::None, "CALLcall(29, SEGMENT, 0, 0)", true)]
 #[case::host_name_namespace(
     &[Layer::HostNameNamespace], Network::None,
     "import os; sys = os.stat('/proc/self/ns/uts').st_ino; exit(sys != UTS)", true
@@ -114,11 +114,16 @@ fn each_layer_bites(
     let port = listener.local_addr().unwrap().port();
     let address = std::os::unix::net::SocketAddr::from_abstract_name(format!("microcoder-{port}")).unwrap();
     let hidden = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
-    // A segment of the host's, as the attempt would find it.
-    // SAFETY: no pointer is passed.
-    let segment = unsafe { libc::shmget(0x4d43_0001, 4096, libc::IPC_CREAT | 0o666) };
+    // A segment of the host's, as the attempt would find it. Segments are the whole machine's and the cases run side by
+    // side: the key is this process's own, and only the case that looks for the segment makes and removes it.
+    let key = 0x4d43_0000 ^ std::process::id().cast_signed();
+    let segment = attempt.contains("SEGMENT").then(|| {
+        // SAFETY: no pointer is passed.
+        unsafe { libc::shmget(key, 4096, libc::IPC_CREAT | 0o666) }
+    });
     let script = attempt
         .replace("CALL", CALL)
+        .replace("SEGMENT", &key.to_string())
         .replace("SECRET", world.base.path().join("secret").to_str().unwrap())
         .replace("PORT", &port.to_string())
         .replace("PID", &std::process::id().to_string())
@@ -136,8 +141,10 @@ fn each_layer_bites(
         Ending::Exited(1)
     };
     assert_eq!(world.exit(without, network, &script), expected);
-    // SAFETY: no pointer is passed but the null that removal takes.
-    unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) };
+    if let Some(segment) = segment {
+        // SAFETY: no pointer is passed but the null that removal takes.
+        unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) };
+    }
     drop((listener, hidden));
 }
 
