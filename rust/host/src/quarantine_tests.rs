@@ -307,3 +307,38 @@ fn references_kept_in_another_way_than_as_files_leave_git_to_read() {
     );
     assert_eq!(fs::read_dir(world.path("scratch")).unwrap().count(), 0);
 }
+
+/// A pack of one small object was shorter than what was taken for an empty one.
+#[test]
+fn the_smallest_object_arrives() {
+    let world = World::new();
+    world.repository();
+    let tree = world.worktree("tree", Some(BRANCH));
+    let published = publish(&world, &tree, &[": >x; git add x"]);
+    assert_eq!((published.index, published.restored), (true, Vec::new()));
+    assert_eq!(world.git("tree", &["show", ":x"]), "");
+}
+
+#[rstest]
+#[case::of_a_killed_host(true)]
+#[case::of_another_git(false)]
+fn a_lock_on_the_index(#[case] ours: bool) {
+    let world = World::new();
+    world.repository();
+    let tree = world.worktree("tree", Some(BRANCH));
+    let mut held = commands(&world, &tree, &["echo x >x; git add x"]);
+    let lock = world.path("repo/.git/worktrees/tree/index.lock");
+    if ours {
+        fs::copy(world.path("scratch/git/admin/index"), &lock).unwrap();
+    } else {
+        fs::write(&lock, "").unwrap();
+    }
+    let published = held.publish(&Git::find().unwrap());
+    assert_eq!(
+        (published.index, names(&published.restored).is_empty(), lock.exists()),
+        (ours, ours, !ours),
+        "{published:?}"
+    );
+    let own = world.path(&format!("repo/.git/worktrees/tree/index.{}", std::process::id()));
+    assert!(!own.exists());
+}

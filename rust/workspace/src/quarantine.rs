@@ -25,6 +25,8 @@ use std::io::{self, BufRead as _, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+/// Written last and removed first: without it there is nothing to take over.
+const RECORD: &str = "record.json";
 const RECORD_SCHEMA: &str = "openagents.coder.git-quarantine.v1";
 /// The most entries of a worktree's own directory that are copied; Git makes a dozen.
 const ENTRIES: usize = 4096;
@@ -156,7 +158,7 @@ impl Quarantine {
         let Some(lock) = lock(directory)? else {
             return Ok(Reopened::InUse);
         };
-        let path = directory.join("record.json");
+        let path = directory.join(RECORD);
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Reopened::Unfinished),
@@ -212,17 +214,25 @@ impl Quarantine {
         self.keep()
     }
 
-    /// Removes what lies at `directory`, whatever commands made of it.
+    /// Removes what lies at `directory`, whatever commands made of it. An interruption leaves what is
+    /// [`Unfinished`](Reopened::Unfinished).
     ///
     /// # Errors
     /// [`Error::Remove`].
     pub fn remove_at(directory: &Path) -> Result<(), Error> {
+        // Half of one would be taken for one in which commands had removed the rest.
+        let record = directory.join(RECORD);
+        if let Err(source) = std::fs::remove_file(&record)
+            && source.kind() != io::ErrorKind::NotFound
+        {
+            return Err(Error::Remove { path: record, source });
+        }
         remove_tree(directory)
     }
 
     fn keep(&self) -> Result<(), Error> {
         let bytes = json::canonical_of(&self.record).map_err(|source| Error::Manifest { source })?;
-        replace_file(&self.directory.join("record.json"), bytes.as_bytes())
+        replace_file(&self.directory.join(RECORD), bytes.as_bytes())
     }
 }
 

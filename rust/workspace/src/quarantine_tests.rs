@@ -178,3 +178,17 @@ fn the_base_is_told_from_the_files_alone() {
     world.run("tree", &["checkout", "-q", "--detach"]);
     assert_eq!(told().base, Some(commit));
 }
+
+#[test]
+fn a_removal_that_was_interrupted_leaves_nothing_to_take_over() {
+    let world = World::new();
+    drop(create(&world, &place(&world)));
+    let directory = world.path("git");
+    // A link in its place stands for the kill: of what it leads to, only the record is removed.
+    let elsewhere = world.path("elsewhere");
+    std::fs::rename(&directory, &elsewhere).unwrap();
+    symlink(&elsewhere, &directory).unwrap();
+    Quarantine::remove_at(&directory).unwrap();
+    assert!(elsewhere.join("objects").is_dir());
+    assert!(matches!(Quarantine::reopen(&elsewhere).unwrap(), Reopened::Unfinished));
+}

@@ -10,16 +10,16 @@ use crate::{CommitId, Error};
 use rustix::fs::RenameFlags;
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The largest pack that is taken over, in bytes.
 const PACK_BYTES: u64 = 1 << 30;
+/// Four letters, a version, and the count of objects.
+const HEADER_BYTES: u64 = 12;
 /// The most private memory of a Git that reads what a command wrote, in bytes: a few bytes can unpack to any size.
 const MEMORY_BYTES: u64 = 2 << 30;
-/// A pack of nothing: a header and a digest of at most 32 bytes.
-const EMPTY_PACK: u64 = 12 + 32;
 
 /// Which objects are asked for: what is reachable from these and not from `base`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl<'a> Importer<'a> {
             return Ok(Err(reason));
         }
         let bytes = pack.metadata().map_err(read_fault(&pack))?.len();
-        let name = if bytes > EMPTY_PACK {
+        let name = if holds_objects(&pack)? {
             match self.check(selection, &pack)? {
                 Ok(name) => Some(name),
                 Err(reason) => return Ok(Err(reason)),
@@ -195,6 +195,17 @@ impl<'a> Importer<'a> {
         }
         sync_parent(&directory.join("x")).map_err(write_fault(&directory))
     }
+}
+
+/// Whether the header of a pack counts any object. A pack of one small object is no longer than one of none in another
+/// object format.
+fn holds_objects(pack: &Path) -> Result<bool, Error> {
+    let mut header = Vec::new();
+    File::open(pack)
+        .and_then(|file| file.take(HEADER_BYTES).read_to_end(&mut header))
+        .map_err(read_fault(pack))?;
+    // What is no header at all is Git's to refuse.
+    Ok(header.get(8..) != Some(&[0; 4]))
 }
 
 /// Copies a file to a name that nothing has. Something of that name is what was to be put there: it is a digest.

@@ -101,6 +101,12 @@ impl Quarantine {
     }
 }
 
+/// Whose a lock on the index is.
+enum Lock {
+    Ours,
+    Theirs,
+}
+
 struct Publishing<'a> {
     quarantine: &'a Quarantine,
     importer: Importer<'a>,
@@ -249,25 +255,44 @@ impl Publishing<'_> {
         for name in shared(&self.quarantine.directory)? {
             place_file(&self.quarantine.directory.join(&name), &admin.join(&name))?;
         }
-        let mut target = match OpenOptions::new().write(true).create_new(true).open(&lock) {
-            Ok(target) => target,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+        match self.lock(from, &lock)? {
+            Lock::Ours => {}
+            Lock::Theirs => {
                 self.restored("index", &format!("{} exists: another Git works there", lock.display()));
                 return Ok(());
             }
-            Err(error) => return Err(write_fault(&lock)(error)),
-        };
-        let written = File::open(from)
-            .and_then(|mut from| io::copy(&mut from, &mut target))
-            .and_then(|_| target.sync_all())
-            .and_then(|()| std::fs::rename(&lock, &index))
-            .and_then(|()| sync_parent(&index));
-        if let Err(error) = written {
-            let _ = std::fs::remove_file(&lock);
-            return Err(write_fault(&index)(error));
         }
+        std::fs::rename(&lock, &index)
+            .and_then(|()| sync_parent(&index))
+            .map_err(write_fault(&index))?;
         self.published.index = true;
         Ok(())
+    }
+
+    /// Takes Git's lock on the index, the new content in it from the first moment: so the lock of a killed host is known
+    /// again.
+    fn lock(&self, from: &Path, lock: &Path) -> Result<Lock, Error> {
+        let whole = lock.with_file_name(format!("index.{}", std::process::id()));
+        let written = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&whole)
+            .and_then(|mut target| {
+                io::copy(&mut File::open(from)?, &mut target)?;
+                target.sync_all()
+            })
+            .and_then(|()| match std::fs::hard_link(&whole, lock) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+                linked => linked.map(Some),
+            });
+        // Whether or not it was linked, its own name has done its part.
+        let _ = std::fs::remove_file(&whole);
+        match written.map_err(write_fault(lock))? {
+            Some(()) => Ok(Lock::Ours),
+            None if digest_of(lock)? == digest_of(from)? => Ok(Lock::Ours),
+            None => Ok(Lock::Theirs),
+        }
     }
 
     /// HEAD moved, and the index that went with it could not be taken over: the new commit's own stands in for it.
