@@ -104,25 +104,52 @@ pub(crate) fn data(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Writes one JSON document and a newline to standard output.
+/// Writes one JSON document and a newline to standard output, as it is made: a page of evidence may be mebibytes.
 pub(crate) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::new("output", format!("the answer has no JSON form: {error}"), 1))?;
-    data(format!("{}\n", unobeyed(&text)).as_bytes())
+    let mut output = Unobeyed(io::BufWriter::with_capacity(64 * 1024, io::stdout().lock()));
+    let written = serde_json::to_writer_pretty(&mut output, value)
+        .map_err(io::Error::from)
+        .and_then(|()| output.0.write_all(b"\n"))
+        .and_then(|()| output.0.flush());
+    match written {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::new(
+            "output",
+            format!("could not write the answer to standard output: {error}"),
+            1,
+        )),
+    }
 }
 
-/// The same JSON without a character that a terminal would obey: such a one only stands inside a string, where JSON has an
-/// escape for it.
-fn unobeyed(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character != '\n' && is_unsafe_to_show(character) {
-            safe.push_str(&format!("\\u{:04x}", u32::from(character)));
-        } else {
-            safe.push(character);
+/// Passes JSON on without a character that a terminal would obey: such a one only stands inside a string, where JSON has
+/// an escape for it.
+struct Unobeyed<W>(W);
+
+impl<W: io::Write> io::Write for Unobeyed<W> {
+    /// Takes whole pieces of text, as a serialiser of strings gives them.
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        // Nearly all text is of this kind.
+        if piece.iter().all(|byte| *byte == b'\n' || matches!(byte, b' '..=b'~')) {
+            self.0.write_all(piece)?;
+            return Ok(piece.len());
         }
+        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
+        let mut safe = String::with_capacity(text.len());
+        for character in text.chars() {
+            if character != '\n' && is_unsafe_to_show(character) {
+                safe.push_str(&format!("\\u{:04x}", u32::from(character)));
+            } else {
+                safe.push(character);
+            }
+        }
+        self.0.write_all(safe.as_bytes())?;
+        Ok(piece.len())
     }
-    safe
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Writes one line of talk to standard error.
@@ -143,7 +170,9 @@ mod tests {
     #[test]
     fn json_on_a_terminal_is_the_same_json_and_steers_nothing() {
         let value = serde_json::json!({ "reply": "a\u{9b}2J\u{202e}b\nc" });
-        let text = unobeyed(&serde_json::to_string_pretty(&value).unwrap());
+        let mut output = Unobeyed(Vec::new());
+        serde_json::to_writer_pretty(&mut output, &value).unwrap();
+        let text = String::from_utf8(output.0).unwrap();
         assert_eq!(text, "{\n  \"reply\": \"a\\u009b2J\\u202eb\\nc\"\n}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }

@@ -232,10 +232,18 @@ fn check_integers(bytes: &[u8]) -> Result<(), Error> {
         match bytes[index] {
             b'"' => {
                 index += 1;
-                while index < bytes.len() && bytes[index] != b'"' {
-                    index += if bytes[index] == b'\\' { 2 } else { 1 };
+                // Records are mostly long strings: from one byte that matters to the next, not byte by byte.
+                loop {
+                    let rest = bytes.get(index..).unwrap_or_default();
+                    let Some(place) = memchr::memchr2(b'"', b'\\', rest) else {
+                        return Ok(());
+                    };
+                    index += place + 1;
+                    match rest[place] {
+                        b'"' => break,
+                        _ => index += 1,
+                    }
                 }
-                index += 1;
             }
             b'-' | b'0'..=b'9' => {
                 let start = index;

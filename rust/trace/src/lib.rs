@@ -79,5 +79,5 @@ pub use repair::{Cut, Repaired, repair};
 pub use step::{Call, RecordedStep, Session, SessionId, Source, Step, Tokens};
 pub use storage::Reserve;
 pub use stream::{Gap, HolderRecord, ProcessRecord, StreamName, StreamRecord};
-pub use view::{EvidencePage, VIEW_SCHEMA, not_started, view_page};
+pub use view::{EvidencePage, PageStep, VIEW_SCHEMA, not_started, view_page};
 pub use writer::{Appended, Sealed, Writer};

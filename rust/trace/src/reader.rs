@@ -180,10 +180,13 @@ impl Reader {
     /// # Errors
     /// [`Error::Changed`] where a line is not the indexed one, [`Error::File`].
     pub fn page(&self, first: u64, size: PageSize) -> Result<Vec<RecordedStep>, Error> {
-        self.entries(first, size.get())
-            .iter()
-            .map(|entry| self.step(entry))
-            .collect()
+        self.steps(self.entries(first, size.get()))
+    }
+
+    pub(crate) fn steps(&self, entries: &[Entry]) -> Result<Vec<RecordedStep>, Error> {
+        // One buffer for all: a page of large steps would otherwise ask the system for it again and again.
+        let mut line = Vec::new();
+        entries.iter().map(|entry| self.read_step(entry, &mut line)).collect()
     }
 
     pub(crate) fn entries(&self, first: u64, count: u64) -> &[Entry] {
@@ -195,17 +198,21 @@ impl Reader {
     }
 
     pub(crate) fn step(&self, entry: &Entry) -> Result<RecordedStep, Error> {
-        let mut line = vec![0; entry.length];
+        self.read_step(entry, &mut Vec::new())
+    }
+
+    fn read_step(&self, entry: &Entry, line: &mut Vec<u8>) -> Result<RecordedStep, Error> {
+        line.resize(entry.length, 0);
         self.file
-            .read_exact_at(&mut line, entry.offset)
+            .read_exact_at(line, entry.offset)
             .map_err(|source| match source.kind() {
                 std::io::ErrorKind::UnexpectedEof => self.changed(entry.line),
                 _ => Error::file(&self.path, Act::Read, source),
             })?;
-        if Digest::of(&line) != entry.digest {
+        if Digest::of(line) != entry.digest {
             return Err(self.changed(entry.line));
         }
-        match decode(line.strip_suffix(b"\n").unwrap_or(&line)).0 {
+        match decode(line.strip_suffix(b"\n").unwrap_or(line)).0 {
             Ok(Record::Step(recorded)) => Ok(*recorded),
             Ok(Record::Session { .. } | Record::End { .. }) | Err(_) => Err(self.changed(entry.line)),
         }

@@ -39,11 +39,42 @@ pub struct EvidencePage {
     pub next: Option<Cursor>,
     /// Whether steps are left now.
     pub more_available: bool,
-    /// The steps as in the rendered document.
-    pub steps: Vec<Value>,
-    /// The same steps as recorded, for those who show them in another form.
-    #[serde(skip)]
-    pub recorded: Vec<RecordedStep>,
+    /// The steps, written as in the rendered document.
+    pub steps: Vec<PageStep>,
+}
+
+/// One step of a page. Written, it has the rendered document's form; that is made as it is written, since a page may be
+/// mebibytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageStep {
+    /// Its number in the log, from 1.
+    pub number: u64,
+    /// The step as recorded.
+    pub recorded: RecordedStep,
+    /// The name its call gets in the rendered document, where the recorded one is taken.
+    call_name: Option<Box<str>>,
+}
+
+impl PageStep {
+    /// Step `number` of a log, the first of its calls' name.
+    pub fn new(number: u64, recorded: RecordedStep) -> Self {
+        Self {
+            number,
+            recorded,
+            call_name: None,
+        }
+    }
+
+    /// The step as in the rendered document.
+    pub fn rendered(&self) -> Value {
+        render_step(self.number, &self.recorded, self.call_name.as_deref())
+    }
+}
+
+impl Serialize for PageStep {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.rendered().serialize(serializer)
+    }
 }
 
 /// The page of the log `path` that `cursor` leads to, or the first; through a kept index where there is one that fits.
@@ -93,13 +124,14 @@ fn page(
     };
     let first = cursor.map_or(1, Cursor::next_step);
     let entries = reader.entries(first, size.get());
-    let recorded = entries
-        .iter()
-        .map(|entry| reader.step(entry))
-        .collect::<Result<Vec<_>, Error>>()?;
-    let steps: Vec<Value> = (first..)
-        .zip(entries.iter().zip(&recorded))
-        .map(|(step_id, (entry, recorded))| render_step(step_id, recorded, entry.call_name.as_deref()))
+    let recorded = reader.steps(entries)?;
+    let steps: Vec<PageStep> = (first..)
+        .zip(entries.iter().zip(recorded))
+        .map(|(number, (entry, recorded))| PageStep {
+            number,
+            recorded,
+            call_name: entry.call_name.clone(),
+        })
         .collect();
     let index = reader.index();
     let next_step = first + steps.len() as u64;
@@ -117,7 +149,6 @@ fn page(
         next: (more_available || may_grow).then(|| Cursor::at(subject, &reader, next_step)),
         more_available,
         steps,
-        recorded,
     })
 }
 
@@ -138,7 +169,6 @@ pub fn not_started() -> EvidencePage {
         next: None,
         more_available: false,
         steps: Vec::new(),
-        recorded: Vec::new(),
     }
 }
 

@@ -90,9 +90,13 @@ fn pages_follow_each_other_to_the_end_of_a_growing_log() {
     log.writer.append(&step("5")).unwrap();
     let written: Cursor = first.next.unwrap().to_string().parse().unwrap();
     let second = page(&log.path, Some(&written), 200).unwrap();
-    let messages: Vec<_> = second.steps.iter().map(|step| step["message"].clone()).collect();
+    let messages: Vec<_> = second
+        .steps
+        .iter()
+        .map(|step| step.rendered()["message"].clone())
+        .collect();
     assert_eq!(messages, ["2", "3", "4", "5"]);
-    assert_eq!(second.steps[0]["step_id"], 3);
+    assert_eq!(second.steps[0].number, 3);
     // Nothing is left, but the log may grow.
     let waiting = second.next.unwrap();
     log.writer.seal().unwrap();

@@ -23,13 +23,9 @@ impl View {
         story.text.push_str(&super::task_sheet(&self.task, screen));
         story.evidence(self);
         story.text.push('\n');
-        let first = self
-            .evidence
-            .next
-            .as_ref()
-            .map_or(self.evidence.total_steps + 1, |next| next.next_step())
-            - self.evidence.recorded.len() as u64;
-        let timeline = Timeline::of(first, self.evidence.recorded.iter().cloned());
+        let first = self.evidence.steps.first().map_or(1, |step| step.number);
+        let steps = self.evidence.steps.iter();
+        let timeline = Timeline::of(first, steps.map(|step| step.recorded.clone()));
         for entry in &timeline.entries {
             story.entry(entry);
         }
@@ -267,7 +263,7 @@ impl Story<'_> {
             format!(", cost {}", screen::cost(result_cost(result)))
         });
         let total = screen::counted(evidence.total_steps, "step");
-        let shown = screen::count(evidence.recorded.len() as u64);
+        let shown = screen::count(evidence.steps.len() as u64);
         let words = fit(&format!("{shown} of {total} shown{cost}."), self.screen.width);
         let _ = writeln!(self.text, "\n{words}");
         if let (true, Some(next)) = (evidence.more_available, &evidence.next) {

@@ -3,7 +3,7 @@ use crate::screen::Colours;
 use crate::testing::run::{START, recorded, task};
 use coder_digest::{Digest, Timestamp};
 use coder_journal::CostStatus;
-use coder_trace::{EvidencePage, Fault, FaultKind, VIEW_SCHEMA, not_started};
+use coder_trace::{EvidencePage, Fault, FaultKind, PageStep, VIEW_SCHEMA, not_started};
 use proptest::prelude::*;
 
 fn view() -> View {
@@ -18,7 +18,10 @@ fn view() -> View {
             }],
             faults_omitted: 2,
             total_steps: 23,
-            recorded: recorded(),
+            steps: (1..)
+                .zip(recorded())
+                .map(|(number, step)| PageStep::new(number, step))
+                .collect(),
             ..not_started()
         },
         artifacts: None,
