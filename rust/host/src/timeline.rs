@@ -160,6 +160,8 @@ pub(crate) struct Disposition {
     pub(crate) fault: Option<String>,
     /// What of the candidate could not be kept.
     pub(crate) candidate_faults: Vec<String>,
+    /// Whatever else the host wrote in that step.
+    pub(crate) more: serde_json::Map<String, Value>,
 }
 
 /// The sums of a story.

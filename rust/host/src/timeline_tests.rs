@@ -44,7 +44,7 @@ fn every_step_is_told_once_in_its_order() {
         (22, "command never heard of again None"),
         (
             23,
-            r#"Disposition { ending: "model_finished", summary: "the model said it is finished", reply: Some("Fixed <b>it</b>."), fault: Some("the disk is full"), candidate_faults: ["the patch is too large"] }"#,
+            r#"Disposition { ending: "model_finished", summary: "the model said it is finished", reply: Some("Fixed <b>it</b>."), fault: Some("the disk is full"), candidate_faults: ["the patch is too large"], more: {"stages": Array [Number(1)]} }"#,
         ),
     ];
     let expected: Vec<(u64, String)> = expected.map(|(step, what)| (step, what.to_owned())).into();

@@ -19,6 +19,7 @@ pub(super) fn story(markup: &mut Markup, gathered: &Gathered) {
         markup.raw("<p>Nothing happened yet.</p>\n");
     }
     markup.raw("<ol class=\"timeline\">\n");
+    let mut named = None;
     for (place, listed) in entries.iter().enumerate() {
         if left_out > 0 && (ENTRIES..ENTRIES + left_out).contains(&place) {
             if place == ENTRIES {
@@ -27,6 +28,11 @@ pub(super) fn story(markup: &mut Markup, gathered: &Gathered) {
             }
             continue;
         }
+        // A step that tells of more than one thing names the first of them.
+        markup.raw("<li ");
+        if named.replace(listed.step) != Some(listed.step) {
+            markup.raw("id=\"s").number(listed.step).raw("\" ");
+        }
         entry(markup, listed);
     }
     markup.raw("</ol>\n</section>\n");
@@ -34,9 +40,7 @@ pub(super) fn story(markup: &mut Markup, gathered: &Gathered) {
 
 fn entry(markup: &mut Markup, entry: &Entry) {
     markup
-        .raw("<li id=\"s")
-        .number(entry.step)
-        .raw("\" class=\"")
+        .raw("class=\"")
         .raw(class(&entry.event))
         .raw("\" tabindex=\"-1\">");
     markup
@@ -260,5 +264,8 @@ fn ended(markup: &mut Markup, disposition: &Disposition) {
     if let Some(fault) = &disposition.fault {
         markup.badge(Class::Bad, "the host could not go on");
         prose::prose(markup, fault);
+    }
+    for (name, content) in &disposition.more {
+        prose::value(markup, &name.replace('_', " "), content);
     }
 }

@@ -133,7 +133,7 @@ pub(crate) fn recorded() -> Vec<RecordedStep> {
             "the model said it is finished",
             json!({
                 "adapter_summary": { "ending": "model_finished", "outcome": { "reply": "Fixed <b>it</b>." } },
-                "candidate": { "faults": ["the patch is too large"] }, "host_fault": "the disk is full",
+                "candidate": { "faults": ["the patch is too large"] }, "host_fault": "the disk is full", "result": {}, "stages": [1],
             }),
         ),
     ];

@@ -93,12 +93,10 @@ impl Fold {
             }
             self.push(place, Event::Admitted(admission));
         } else if let Some(summary) = extensions.remove("adapter_summary") {
-            self.push(
-                place,
-                Event::Ended(disposition(&step.message, &summary, &mut extensions)),
-            );
             // A copy of the journal's result, from which it is told.
             extensions.remove("result");
+            let disposition = disposition(&step.message, &summary, &mut extensions);
+            self.push(place, Event::Ended(disposition));
         } else if let Some(switch) = extensions.remove("route_switch") {
             self.timeline.totals.switches += 1;
             self.push(place, Event::Switched(switched(&switch)));
@@ -359,5 +357,7 @@ fn disposition(message: &str, summary: &Value, extensions: &mut Map<String, Valu
             .remove("candidate")
             .and_then(|candidate| faults(&candidate))
             .unwrap_or_default(),
+        // After all that is told in words was taken out.
+        more: std::mem::take(extensions),
     }
 }
