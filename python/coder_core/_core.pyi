@@ -43,7 +43,8 @@ def run_repository(grant: bytes | _Name, *, store: Store | _Name, deadline: floa
         grant: The exact bytes of the grant, or the path of the file that holds them (at most 64 KiB). Text is a path.
         store: The task store, which must exist.
         deadline: Seconds after which the run is cancelled, more than 0. The task's `cancellation_reason` then names the
-            deadline, and what the run did until then is kept as usual.
+            deadline, and what the run did until then is kept as usual. A deadline that passes before the grant is
+            admitted leaves the task as it was, and its grant may be run again.
 
     Returns:
         The task as the journal then has it. Whatever went wrong after admission is in `task["run"]["result"]`.
@@ -53,6 +54,7 @@ def run_repository(grant: bytes | _Name, *, store: Store | _Name, deadline: floa
         StoreError: The store is missing, busy, full or damaged.
         WorkspaceError: The workspace or its repository cannot be used.
         BoundaryError: The machine cannot enforce what the grant needs.
+        CoderError: With the code `stopped`: the deadline passed before the grant was admitted.
         KeyboardInterrupt: An interrupt came, in the main thread; raised after the run was cancelled and its result
             recorded. The same holds for whatever another signal handler raises.
     """

@@ -101,15 +101,24 @@ def test_a_deadline_is_a_length_of_time(store: Store, deadline: float) -> None:
         run_repository(b"", store=store, deadline=deadline)
 
 
-@pytest.mark.parametrize("deadline", [1e-6, 1.5], ids=["before_it_begins", "while_it_runs"])
-def test_a_deadline_cancels_and_the_task_says_so(world: World, store: Store, deadline: float) -> None:
+def test_a_deadline_before_admission_leaves_the_task_as_it_was(world: World, store: Store) -> None:
+    world.submit("greet")
+    before = store.show("greet")
+    grant = world.grant("greet", turn(reply="Never asked."))
+    with pytest.raises(coder_core.CoderError) as raised:
+        run_repository(grant, store=store, deadline=1e-6)
+    assert (raised.value.code, store.show("greet")) == ("stopped", before)
+    assert run_repository(grant, store=store)["execution"] == "finished"
+
+
+def test_a_deadline_cancels_and_the_task_says_so(world: World, store: Store) -> None:
+    deadline = 1.5
     world.submit("greet")
     mark = f"86399.{os.getpid()}"
     grant = world.grant("greet", turn(f"sleep {mark}"), turn(reply="Slept."))
     task = run_repository(grant, store=store, deadline=deadline)
     assert (task["status"], task["execution"]) == ("finished", "stopped")
-    seconds = "1.5" if deadline == 1.5 else "0.000001"
-    assert task["cancellation_reason"] == f"the caller's deadline of {seconds} seconds passed"
+    assert task["cancellation_reason"] == "the caller's deadline of 1.5 seconds passed"
     assert (task["run"]["result"]["stop_requested"], task["run"]["result"]["group_clear"]) == (True, True)
     assert processes_with(mark) == []
     assert store.verify("greet")["verdict"] == "verified"
