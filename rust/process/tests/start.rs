@@ -335,8 +335,9 @@ fn the_warden_is_in_the_namespaces_of_its_command() {
                         .map(|name| std::fs::read_link(format!("/proc/{process}/ns/{name}")).unwrap())
                 };
                 seen = Some([warden.to_string().as_str(), &command.to_string(), "self"].map(namespaces));
+                return Flow::Stop;
             }
-            Flow::Stop
+            Flow::Continue
         })
         .unwrap();
     let [warden, command, host] = seen.unwrap();
