@@ -50,6 +50,7 @@ mod responses;
 mod script;
 mod scripted;
 mod secret;
+mod transport;
 
 pub use attempts::{AttemptError, AttemptErrorKind, AttemptKind, AttemptRequest, AttemptResponse, Attempts};
 pub use client::{Client, Recorded};

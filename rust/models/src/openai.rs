@@ -4,11 +4,12 @@
 
 use crate::attempts::{AttemptError, AttemptErrorKind, AttemptKind, AttemptRequest, AttemptResponse, Attempts};
 use crate::client::{Client, wrong_model};
-use crate::config::{Effort, OpenAiConfig, Protocol, ProxyUse};
+use crate::config::{Effort, OpenAiConfig, Protocol};
 use crate::error::Error;
 use crate::exchange::Exchange;
 use crate::received::Received;
 use crate::secret::Secret;
+use crate::transport::http_client;
 use crate::{chat, responses};
 use coder_agent::{Cost, Generated, GenerationFailure, GenerationRequest, HostFault, Tokens};
 use coder_digest::{Clock, Digest};
@@ -67,20 +68,13 @@ impl OpenAi {
     /// [`Error::Key`] for a key that no header can hold or that has fewer than 8 characters, [`Error::Setup`] when TLS or the runtime cannot be set up.
     pub fn new(config: OpenAiConfig, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let authorization = config.key.as_ref().map(authorization).transpose()?;
-        let mut builder = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(config.timeouts.connect)
-            .user_agent(concat!("microcoder/", env!("CARGO_PKG_VERSION")));
-        builder = match config.proxy {
-            ProxyUse::Never => builder.no_proxy(),
-            ProxyUse::Environment => builder,
-        };
-        let setup = |reason: String| Error::Setup { reason };
-        let client = builder.build().map_err(|error| setup(error.to_string()))?;
+        let client = http_client(config.timeouts.connect, config.proxy)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| setup(error.to_string()))?;
+            .map_err(|error| Error::Setup {
+                reason: error.to_string(),
+            })?;
         let path = match config.protocol {
             Protocol::ChatCompletions => chat::PATH,
             Protocol::Responses => responses::PATH,

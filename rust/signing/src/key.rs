@@ -2,9 +2,8 @@
 //! PEM, so that other tools make and read them too. A private key is taken only from a file that nobody else can read.
 
 use crate::{Error, pem};
-use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
-use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use coder_digest::Digest;
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use rustix::fs::OFlags;
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -16,6 +15,11 @@ const PRIVATE: &str = "PRIVATE KEY";
 const PUBLIC: &str = "PUBLIC KEY";
 /// What stands before the 32 bytes of every Ed25519 SubjectPublicKeyInfo (RFC 8410).
 const INFO_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+/// What stands before the 32 secret bytes of an Ed25519 key in the first version of PKCS#8 (RFC 8410), the form that every other tool
+/// reads.
+const PRIVATE_HEAD: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
 /// No key file of this kind comes near it.
 const FILE_BYTES: u64 = 16 * 1024;
 
@@ -37,7 +41,11 @@ impl fmt::Display for KeyId {
 }
 
 /// A private key.
-pub struct SigningKey(Ed25519KeyPair);
+pub struct SigningKey {
+    pair: Ed25519KeyPair,
+    /// The PKCS#8 document that the pair came from; the library gives none back.
+    document: Vec<u8>,
+}
 
 impl fmt::Debug for SigningKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,9 +71,7 @@ impl SigningKey {
     /// # Errors
     /// [`Error::BadKey`] where the library refuses them.
     pub fn from_seed(seed: &[u8; 32]) -> Result<Self, Error> {
-        Ed25519KeyPair::from_seed_unchecked(seed)
-            .map(Self)
-            .map_err(|rejected| bad("private", rejected.to_string()))
+        Self::from_document([PRIVATE_HEAD.as_slice(), seed].concat())
     }
 
     /// Reads the text of an unencrypted PKCS#8 PEM.
@@ -73,11 +79,15 @@ impl SigningKey {
     /// # Errors
     /// [`Error::BadKey`].
     pub fn from_pem(text: &[u8]) -> Result<Self, Error> {
-        let bytes = pem::read(PRIVATE, text).map_err(|reason| bad("private", reason))?;
+        Self::from_document(pem::read(PRIVATE, text).map_err(|reason| bad("private", reason))?)
+    }
+
+    fn from_document(document: Vec<u8>) -> Result<Self, Error> {
         // Other tools write the older form, which does not repeat the public half.
-        Ed25519KeyPair::from_pkcs8_maybe_unchecked(&bytes)
-            .map(Self)
-            .map_err(|_| bad("private", "the block holds no Ed25519 key in PKCS#8"))
+        match Ed25519KeyPair::from_pkcs8_maybe_unchecked(&document) {
+            Ok(pair) => Ok(Self { pair, document }),
+            Err(_) => Err(bad("private", "the block holds no Ed25519 key in PKCS#8")),
+        }
     }
 
     /// Reads the key file, through links.
@@ -103,12 +113,8 @@ impl SigningKey {
     }
 
     /// The text of the PKCS#8 PEM.
-    ///
-    /// # Errors
-    /// [`Error::BadKey`] where the library cannot encode it.
-    pub fn to_pem(&self) -> Result<String, Error> {
-        let document: Pkcs8V1Der<'_> = self.0.as_der().map_err(|_| bad("private", "it has no PKCS#8 form"))?;
-        Ok(pem::write(PRIVATE, document.as_ref()))
+    pub fn to_pem(&self) -> String {
+        pem::write(PRIVATE, &self.document)
     }
 
     /// Puts both halves into new files, durably; nothing is replaced, and after a failure neither file is there.
@@ -122,7 +128,7 @@ impl SigningKey {
             private: path.to_owned(),
             public: PathBuf::from(public),
         };
-        create(&files.private, &self.to_pem()?, 0o600)?;
+        create(&files.private, &self.to_pem(), 0o600)?;
         create(&files.public, &self.verifying_key().to_pem(), 0o644).inspect_err(|_| {
             // Its own failure is the one to tell.
             let _ = std::fs::remove_file(&files.private);
@@ -133,7 +139,7 @@ impl SigningKey {
     /// The public half.
     pub fn verifying_key(&self) -> VerifyingKey {
         let mut point = [0; 32];
-        for (to, from) in point.iter_mut().zip(self.0.public_key().as_ref()) {
+        for (to, from) in point.iter_mut().zip(self.pair.public_key().as_ref()) {
             *to = *from;
         }
         VerifyingKey { point }
@@ -141,7 +147,7 @@ impl SigningKey {
 
     /// The 64 bytes of the signature of `message`.
     pub(crate) fn sign(&self, message: &[u8]) -> Vec<u8> {
-        self.0.sign(message).as_ref().to_vec()
+        self.pair.sign(message).as_ref().to_vec()
     }
 }
 
