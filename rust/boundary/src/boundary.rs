@@ -3,6 +3,7 @@
 use crate::assembly::{self, Act, Ingredients};
 use crate::confinement::{Prepared, Seclusion};
 use crate::enforced::{Bound, Enforced};
+use crate::ground::Ground;
 use crate::layers::{Layer, LayerSet};
 use crate::points::Places;
 use crate::policy::{Access, Network, Policy, Resources};
@@ -59,7 +60,11 @@ impl Boundary {
     /// the kernel refuses show when a command starts, as a `coder_process::Error` that names the act; see
     /// [`explain`](crate::explain).
     pub fn prepare(policy: Policy, private: impl Into<Private>) -> Result<Self, Error> {
-        Self::prepare_without(policy, private.into(), LayerSet::EMPTY)
+        let private = private.into();
+        match policy.access {
+            Access::Boundary | Access::Toolchains => Self::confined(policy, private),
+            Access::Full => Self::full(policy),
+        }
     }
 
     /// Starts what every command with this network and these resources gets, before it is known what it is granted: its
@@ -69,17 +74,13 @@ impl Boundary {
     /// [`Error::Early`] when no process can be made, [`Error::Filter`] on an unknown architecture.
     pub fn early(network: Network, resources: &Resources) -> Result<Early, Error> {
         let namespaces = namespaces(network);
-        let beginning = acts(
-            assembly::beginning(resources.memory_bytes)?,
-            namespaces,
-            LayerSet::EMPTY,
-        );
+        let ground = Ground::default();
+        let beginning = acts(assembly::beginning(resources.memory_bytes)?, namespaces, ground);
         let seclusion = Seclusion {
             namespaces,
             beginning: beginning.clone(),
             filter: filter::program()?,
-            #[cfg(test)]
-            without: LayerSet::EMPTY,
+            ground,
         };
         let started = coder_process::Early::start(Arc::new(seclusion)).map_err(|source| Error::Early { source })?;
         Ok(Early { started, beginning })
@@ -92,15 +93,8 @@ impl Boundary {
         prepared.begins_with(&early.beginning).then_some(early.started)
     }
 
-    /// The same with layers left out, which only a test can ask for.
-    pub(crate) fn prepare_without(policy: Policy, private: Private, without: LayerSet) -> Result<Self, Error> {
-        match policy.access {
-            Access::Boundary | Access::Toolchains => Self::confined(policy, private, without),
-            Access::Full => Self::full(policy),
-        }
-    }
-
-    fn confined(policy: Policy, private: Private, without: LayerSet) -> Result<Self, Error> {
+    fn confined(policy: Policy, private: Private) -> Result<Self, Error> {
+        let ground = policy.ground;
         let mut grants = paths::grants(&policy)?;
         let (mut unguarded, mut covered) = (Vec::new(), Vec::new());
         if let Some(view) = &policy.git {
@@ -151,13 +145,13 @@ impl Boundary {
 
         let namespaces = namespaces(policy.network)
             .iter()
-            .filter(|layer| !without.contains(*layer))
+            .filter(|layer| ground.gives(*layer))
             .collect();
-        let all = acts(assembly.acts, namespaces, without);
+        let all = acts(assembly.acts, namespaces, ground);
         let abi = rights.abi();
         let scoped = rights.scoped();
         let beginning = match private {
-            Private::Memory => acts(assembly::beginning(policy.resources.memory_bytes)?, namespaces, without),
+            Private::Memory => acts(assembly::beginning(policy.resources.memory_bytes)?, namespaces, ground),
             Private::Directory(_) => Vec::new(),
         };
         let prepared = Prepared {
@@ -165,8 +159,7 @@ impl Boundary {
                 namespaces,
                 beginning,
                 filter: filter::program()?,
-                #[cfg(test)]
-                without,
+                ground,
             },
             acts: all,
             rights,
@@ -174,7 +167,7 @@ impl Boundary {
         };
         let layers = Layer::ALL
             .into_iter()
-            .filter(|layer| !without.contains(*layer))
+            .filter(|layer| ground.gives(*layer))
             .filter(|layer| scoped || *layer != Layer::LandlockScope)
             .filter(|layer| {
                 policy.network == Network::None || !matches!(layer, Layer::NetworkNamespace | Layer::Loopback)
@@ -268,7 +261,7 @@ fn namespaces(network: Network) -> LayerSet {
 }
 
 /// Puts the acts around the assembly's: id maps before, since mounting needs them, and the rest after.
-fn acts(assembly: Vec<Act>, namespaces: LayerSet, without: LayerSet) -> Vec<Act> {
+fn acts(assembly: Vec<Act>, namespaces: LayerSet, ground: Ground) -> Vec<Act> {
     let mut acts = Vec::new();
     if namespaces.contains(Layer::UserNamespace) {
         let user = rustix::process::geteuid().as_raw();
@@ -287,7 +280,7 @@ fn acts(assembly: Vec<Act>, namespaces: LayerSet, without: LayerSet) -> Vec<Act>
             words: format!("write {}", file.to_str().unwrap_or_default()),
         }));
     }
-    if !without.contains(Layer::AssembledRoot) {
+    if ground.gives(Layer::AssembledRoot) {
         acts.extend(assembly);
     }
     acts

@@ -1,5 +1,5 @@
 //! That each layer stops something: an attempt that every layer together refuses succeeds when that layer is left out,
-//! with those that stand behind it. The switch exists in this crate's own tests only.
+//! with those that stand behind it. The switch exists in tests only.
 
 use super::*;
 use crate::policy::{Mode, Workspace};
@@ -31,11 +31,11 @@ impl World {
                 mode: Mode::Write,
             }),
             network,
+            ground: Ground::without(without.iter().copied()),
             ..Policy::default()
         };
-        let without = without.iter().copied().collect();
         let scratch = Scratch::create(self.base.path()).unwrap();
-        let boundary = Boundary::prepare_without(policy, scratch.into(), without).unwrap();
+        let boundary = Boundary::prepare(policy, scratch).unwrap();
         let outcome = boundary
             .command("/usr/bin/python3")
             .arguments(["-c", script])
@@ -183,11 +183,11 @@ fn a_program_of_another_architecture_is_ended() {
                 path: world.workspace.clone(),
                 mode: Mode::Write,
             }),
+            ground: Ground::without(without.iter().copied()),
             ..Policy::default()
         };
         let scratch = Scratch::create(world.base.path()).unwrap();
-        let without = without.iter().copied().collect();
-        let boundary = Boundary::prepare_without(policy, scratch.into(), without).unwrap();
+        let boundary = Boundary::prepare(policy, scratch).unwrap();
         boundary.command(&program).capture(0).unwrap().ending
     };
     assert_eq!(run(&[]), Ending::Signalled(libc::SIGSYS));

@@ -3,6 +3,7 @@
 
 use crate::Private;
 use crate::assembly::Act;
+use crate::ground::Ground;
 use crate::layers::{Layer, LayerSet};
 use crate::rights::Rights;
 use crate::step::Step;
@@ -27,9 +28,8 @@ pub(crate) struct Seclusion {
     /// The first acts, where they are the same whatever is granted.
     pub(crate) beginning: Vec<Act>,
     pub(crate) filter: BpfProgram,
-    /// Layers left out, so that a test can see what each of them stops. Exists in tests only.
-    #[cfg(test)]
-    pub(crate) without: LayerSet,
+    /// What is to be had here; the rest is left out.
+    pub(crate) ground: Ground,
 }
 
 /// The acts of the command's own process, after those of the list. All but the last need no root, and are done while it
@@ -68,20 +68,9 @@ const SECURE_BITS: libc::c_int = libc::SECBIT_NOROOT
     | libc::SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
 impl Seclusion {
-    #[cfg(test)]
-    fn leaves_out(&self, layer: Layer) -> bool {
-        self.without.contains(layer)
-    }
-
-    #[cfg(not(test))]
-    #[expect(clippy::unused_self, reason = "in tests it asks the field that only exists there")]
-    fn leaves_out(&self, _layer: Layer) -> bool {
-        false
-    }
-
-    /// Does one of [`RESTRICTIONS`] by `act` unless it is left out, and says which layers hold.
+    /// Does one of [`RESTRICTIONS`] by `act` where it is to be had, and says which layers hold.
     fn apply(&self, layer: Layer, act: impl FnOnce() -> Called<LayerSet>) -> Result<LayerSet, Failure> {
-        if self.leaves_out(layer) {
+        if !self.ground.gives(layer) {
             return Ok(LayerSet::EMPTY);
         }
         act().map_err(|errno| Failure {
@@ -120,7 +109,9 @@ impl Seclusion {
 impl Prepared {
     /// Whether an early warden has begun as this would.
     pub(crate) fn begins_with(&self, beginning: &[Act]) -> bool {
-        self.seclusion.beginning == beginning && self.acts.starts_with(beginning)
+        self.seclusion.ground == Ground::default()
+            && self.seclusion.beginning == beginning
+            && self.acts.starts_with(beginning)
     }
 
     fn enter_from(&self, first: usize) -> Result<u64, Failure> {

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// One wall around a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -107,6 +108,22 @@ impl Layer {
     }
 }
 
+/// A word that names no layer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no layer `{word}`")]
+pub struct UnknownLayer {
+    word: String,
+}
+
+impl FromStr for Layer {
+    type Err = UnknownLayer;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        let named = Self::ALL.into_iter().find(|layer| layer.name() == word);
+        named.ok_or_else(|| UnknownLayer { word: word.to_owned() })
+    }
+}
+
 impl fmt::Display for Layer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
@@ -120,6 +137,9 @@ pub struct LayerSet(u64);
 impl LayerSet {
     /// No layer at all.
     pub const EMPTY: Self = Self(0);
+
+    /// Every layer.
+    pub const ALL: Self = Self((1 << Layer::ALL.len()) - 1);
 
     /// The set as the children report it. Bits that mean nothing here are kept.
     #[must_use]
@@ -137,6 +157,12 @@ impl LayerSet {
     #[must_use]
     pub const fn with(self, layer: Layer) -> Self {
         Self(self.0 | layer.bit())
+    }
+
+    /// This set and one layer less.
+    #[must_use]
+    pub const fn less(self, layer: Layer) -> Self {
+        Self(self.0 & !layer.bit())
     }
 
     /// Whether the layer is in the set.

@@ -1,6 +1,7 @@
 //! What a command may touch, as plain data: nothing here is checked. [`Boundary::prepare`](crate::Boundary::prepare)
 //! checks it and builds what acts.
 
+use crate::Ground;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -136,4 +137,6 @@ pub struct Policy {
     pub environment: Vec<(OsString, OsString)>,
     /// Where commands start, absolute; the workspace when absent, else the private home.
     pub directory: Option<PathBuf>,
+    /// Which layers are to be had; every one unless less was found and is accepted.
+    pub ground: Ground,
 }

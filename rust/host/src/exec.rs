@@ -6,7 +6,7 @@ use crate::outcome::{ending_word, peak_memory, tree_json};
 use crate::quarantine::Held;
 use crate::world;
 use crate::{Access, Error, git_link};
-use coder_boundary::{Boundary, Early, Enforced, Mode, Network, Policy, Private, Scratch, Workspace};
+use coder_boundary::{Boundary, Early, Enforced, Ground, Mode, Network, Policy, Private, Scratch, Workspace};
 use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
 use coder_workspace::{Git, Published};
 use serde::Serialize;
@@ -41,6 +41,8 @@ pub struct Execution {
     pub variables: Vec<(OsString, OsString)>,
     /// How many commands will run.
     pub commands: Commands,
+    /// Which layers are to be had, where that is known already.
+    pub ground: Option<Ground>,
 }
 
 /// How many commands a prepared execution is for.
@@ -81,6 +83,7 @@ impl Execution {
             timeout: None,
             variables: Vec::new(),
             commands: Commands::Several,
+            ground: None,
         }
     }
 
@@ -135,6 +138,7 @@ impl Execution {
                 path: workspace.clone(),
                 mode: self.mode,
             }),
+            ground: self.ground.unwrap_or_default(),
             ..Policy::default()
         };
         if let Some(bytes) = self.memory_bytes {
@@ -167,7 +171,10 @@ impl Execution {
             policy.network = network;
         }
         policy.environment.extend(self.variables.iter().cloned());
-        let demand = Enforced::least(policy.access, policy.network);
+        let demand = match self.ground {
+            None => Enforced::least(policy.access, policy.network),
+            Some(_) => Enforced::least(coder_boundary::Access::Full, Network::Host),
+        };
         let private = match (self.access, self.commands) {
             // With full access home and `/tmp` are the host's.
             (Access::Full, _) | (_, Commands::One) => Private::Memory,
