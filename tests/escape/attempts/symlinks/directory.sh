@@ -1,0 +1,2 @@
+# Writes into a directory outside through a link to it.
+ln -s "$PERSON" home && echo owned >>home/.bashrc

@@ -1,0 +1,276 @@
+"""The corpus: everything that must not get out of the boundary, and everything that must work in it.
+
+    run.py PROGRAMS [--only ID…] [--users U…] [--modes M…] [--jobs N] [--verbose]
+
+Each attempt is first made without the boundary, where it must succeed, and then with it, as root and as an ordinary user, in every
+access mode and at every level; its success is judged from outside (`world.py`). Exits with 1 on any escape, on anything that does not
+work, and on an attempt that proves nothing because it fails without the boundary too.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from rows import CLASSES, HERE, MODES, USERS, Attempt, RowError, Work, attempts, works
+from settings import SEARCH_PATH, Programs, Setting, bare, drive, execute, expanded, filled
+
+from world import Owner, Tools, World
+
+# A user that has no account and owns nothing.
+ORDINARY = 61234
+ATTEMPT_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one row did in one setting; `wrong` is empty when it is as it must be."""
+
+    row: Attempt | Work
+    setting: str
+    wrong: str
+    seconds: float
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where worlds are made and what they are made with."""
+
+    place: Path
+    tools: Tools
+    programs: Programs
+    # Where the larger tools are, for every program to be told.
+    given: dict[str, str]
+
+    def world(self, owner: Owner, stage: str) -> World:
+        return World(self.place, owner, self.tools, stage, self.given)
+
+
+def larger_tools(folder: Path) -> dict[str, str]:
+    """Toolchains that lie somewhere of their own."""
+    found = subprocess.run(["rustc", "--print", "sysroot"], check=False, capture_output=True, text=True) if shutil.which("rustc") else None
+    return {"RUST": found.stdout.strip() if found else "/nonexistent", "TOOLS": str(folder.resolve())}
+
+
+def compile_c(source: Path, into: Path, *options: str) -> None:
+    subprocess.run(["cc", "-O1", "-w", *options, "-o", into, source, "-lutil", "-lpthread"], check=True)
+
+
+def template(into: Path) -> None:
+    """A repository of two commits and a linked worktree on a branch of its own, made by Git."""
+    into.mkdir()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(into), "GIT_CONFIG_NOSYSTEM": "1"}
+    environment |= {f"GIT_{role}_{part}": f"p@{role}.invalid" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
+
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=into, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+    git("init", "--quiet", "--initial-branch", "main", "project")
+    for number, name in enumerate(("notes.txt", "answer.txt")):
+        (into / "project" / name).write_text(f"line {number}\n")
+        git("-C", "project", "add", name)
+        git("-C", "project", "commit", "--quiet", "--message", name)
+    (into / "project/.git/hooks").mkdir(exist_ok=True)
+    git("-C", "project", "worktree", "add", "--quiet", "-b", "microcoder/task/1", "../work")
+
+
+def ground(place: Path, binaries: Path, rows: list[Attempt | Work], given: dict[str, str]) -> Ground:
+    """Builds what is compiled, once, and puts the programs under test where every user can run them."""
+    built = place / "built"
+    built.mkdir()
+    for name in ("microcoder", "coder"):
+        shutil.copy2(binaries / name, built / name)
+    shutil.copy2(HERE / "tools/bare.py", built / "bare.py")
+    (built / "bare.py").chmod(0o755)
+    compile_c(HERE / "tools/victim.c", built / "victim")
+    compile_c(HERE / "tools/printer.c", built / "printer")
+    compile_c(HERE / "tools/printer.c", built / "printer.so", "-shared", "-fPIC")
+    compiled: dict[Path, Path] = {}
+    for row in rows:
+        if row.path.suffix == ".c":
+            if row.path not in compiled:
+                compile_c(row.path, built / row.id)
+                compiled[row.path] = built / row.id
+            elif compiled[row.path] != built / row.id:
+                os.link(compiled[row.path], built / row.id)
+    template(place / "template")
+    tools = Tools(built / "victim", (built / "printer").read_bytes(), (built / "printer.so").read_bytes(), place / "template")
+    return Ground(place, tools, Programs(built / "microcoder", built / "bare.py", built), given)
+
+
+def granted(row: Attempt | Work, world: World) -> tuple[Path, ...]:
+    """What the options of a row let be written."""
+    values = zip(row.options, row.options[1:], strict=False)
+    return tuple(Path(expanded(value, world)) for option, value in values if option == "--write")
+
+
+def attempt_bare(on: Ground, row: Attempt, setting: Setting) -> str:
+    """Without the boundary the attempt must do what its row says."""
+    world = on.world(setting.owner, row.stage)
+    try:
+        if row.runs == "host":
+            ended = drive(row, world, setting, on.programs, on.programs.bare, ATTEMPT_SECONDS)
+        else:
+            ended = bare(row, world, on.programs, ATTEMPT_SECONDS)
+        harms = world.harms(ended.output, "")
+        if missed := [kind for kind in row.harm if kind not in harms]:
+            return f"proves nothing: without the boundary there is no {', '.join(missed)} but {harms or 'nothing'}\n{ended.tail()}"
+        return ""
+    finally:
+        world.clear()
+
+
+def attempt_bounded(on: Ground, row: Attempt, setting: Setting) -> str:
+    """With the boundary nothing may have happened outside."""
+    world = on.world(setting.owner, row.stage)
+    try:
+        if row.runs == "host":
+            ended = drive(row, world, setting, on.programs, on.programs.microcoder, 2 * ATTEMPT_SECONDS)
+        else:
+            ended = execute(row, world, setting, on.programs, ATTEMPT_SECONDS)
+        harms = world.harms(ended.output, ended.errors.decode(errors="replace"), granted(row, world))
+        if "ran" not in row.harm:
+            harms.pop("ran", None)
+        if harms:
+            return f"ESCAPED: {harms}\n{ended.tail()}"
+        # What never began proves nothing either, unless the refusal is the point.
+        if ended.status == 125 and "ran" not in row.harm and row.runs == "inside":
+            return f"never ran: status 125\n{ended.tail()}"
+        return ""
+    finally:
+        world.clear()
+
+
+def work_bounded(on: Ground, row: Work, setting: Setting) -> str:
+    """It must end well, having printed `works` last, and leave nothing outside."""
+    world = on.world(setting.owner, row.stage)
+    try:
+        ended = execute(row, world, setting, on.programs, row.seconds)
+        told = ended.errors.decode(errors="replace")
+        if ended.status != 0 or ended.output.splitlines()[-1:] != [b"works"]:
+            return f"BROKEN: status {ended.status}\n{ended.tail()}"
+        harms = world.harms(ended.output, told)
+        harms.pop("ran", None)
+        if row.stage == "worktree":
+            # A commit arrives in the repository, which is the point.
+            harms.pop("write", None)
+        return f"BROKEN: {harms}" if harms else ""
+    finally:
+        world.clear()
+
+
+def timed(row: Attempt | Work, setting: str, act: Callable[[], str]) -> Result:
+    begun = time.monotonic()
+    try:
+        wrong = act()
+    except Exception:
+        wrong = traceback.format_exc()
+    return Result(row, setting, wrong, time.monotonic() - begun)
+
+
+def jobs(on: Ground, rows: list[Attempt | Work], owners: list[Owner], modes: list[str]) -> Iterator[Callable[[], Result]]:
+    def job(act: Callable[[Ground, Attempt, Setting], str], row: Attempt, setting: Setting, name: str) -> Callable[[], Result]:
+        return lambda: timed(row, name, lambda: act(on, row, setting))
+
+    def work(row: Work, setting: Setting) -> Callable[[], Result]:
+        return lambda: timed(row, setting.name, lambda: work_bounded(on, row, setting))
+
+    # The longest first, so that none of them is what all others wait for at the end.
+    for one in sorted((row for row in rows if isinstance(row, Work)), key=lambda row: -row.seconds):
+        for owner in owners:
+            for mode in modes:
+                if owner.name in one.users and mode in one.modes and not absent(one, on.given):
+                    yield work(one, Setting(owner, mode))
+    for row in rows:
+        if isinstance(row, Work):
+            continue
+        for owner in owners:
+            if owner.name in row.control:
+                yield job(attempt_bare, row, Setting(owner, "full"), f"{owner.name}, without the boundary")
+            for mode in modes:
+                if mode not in row.allowed and (mode != "full" or row.full):
+                    setting = Setting(owner, mode)
+                    yield job(attempt_bounded, row, setting, setting.name)
+
+
+def absent(row: Work, given: dict[str, str]) -> str:
+    """The programs a work is about that this machine lacks."""
+    return ", ".join(name for name in row.needs if shutil.which(filled(name, given), path=SEARCH_PATH) is None)
+
+
+def table(rows: list[Attempt | Work], results: list[Result]) -> tuple[int, int]:
+    """Prints what came of it, by class, and gives back how many went wrong and how many went well."""
+    wrong = [result for result in results if result.wrong]
+    tried = [row for row in rows if isinstance(row, Attempt)]
+    print(f"\n{'class':44} attempts  runs  escapes")
+    for kind in CLASSES:
+        mine = [row for row in tried if row.kind == kind]
+        ran = [result for result in results if result.row in mine]
+        print(f"{kind:44} {len(mine):8} {len(ran):5} {sum(bool(result.wrong) for result in ran):8}")
+    ran = [result for result in results if isinstance(result.row, Attempt)]
+    print(f"{'all':44} {len(tried):8} {len(ran):5} {sum(bool(result.wrong) for result in ran):8}")
+    ran = [result for result in results if isinstance(result.row, Work)]
+    broken = sum(bool(result.wrong) for result in ran)
+    print(f"\n{'works':44} {len(rows) - len(tried):8} {len(ran):5} {broken:8} broken")
+    return len(wrong), len(results) - len(wrong)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", type=Path)
+    parser.add_argument("--tools", type=Path, default=Path("/nonexistent"), help="a folder with uv, readable for everybody")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--users", nargs="*", default=list(USERS), choices=USERS)
+    parser.add_argument("--modes", nargs="*", default=list(MODES), choices=MODES)
+    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1))
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    begun = time.monotonic()
+    try:
+        rows: list[Attempt | Work] = [*attempts(), *works()]
+    except RowError as error:
+        print(f"escape: {error}")
+        return 1
+    if options.only:
+        rows = [row for row in rows if any(word in row.id for word in options.only)]
+
+    me = Owner("root" if os.geteuid() == 0 else "ordinary", os.geteuid(), os.getegid())
+    owners = [me] if me.name == "ordinary" else [me, Owner("ordinary", ORDINARY, ORDINARY)]
+    given = larger_tools(options.tools)
+    owners = [owner for owner in owners if owner.name in options.users]
+    skipped = [f"missing: {gone} ({row.id})" for row in rows if isinstance(row, Work) and (gone := absent(row, given))]
+    if "root" not in {owner.name for owner in owners} and "root" in options.users:
+        skipped.append("missing: root, as whom every attempt is tried too")
+    # Outside the places that the boundary's own rules name, so that a rule that is gone shows.
+    with tempfile.TemporaryDirectory(prefix="escape-", dir="/var/tmp") as folder:
+        place = Path(folder)
+        place.chmod(0o755)
+        on = ground(place, options.programs.resolve(), rows, given)
+        with ThreadPoolExecutor(options.jobs) as pool:
+            results = []
+            for result in pool.map(lambda act: act(), jobs(on, rows, owners, options.modes)):
+                results.append(result)
+                if result.wrong or options.verbose:
+                    outcome = "FAILED" if result.wrong else "ok    "
+                    print(f"{outcome} {result.row.id} ({result.setting}) {result.seconds:.2f}s", flush=True)
+                    print("".join(f"    {line}\n" for line in result.wrong.splitlines()), end="", flush=True)
+    wrong, right = table(rows, results)
+    print(*skipped, sep="\n")
+    print(f"{time.monotonic() - begun:.0f} seconds")
+    strict = os.environ.get("CI") == "true" or os.environ.get("MICROCODER_TESTS_STRICT") == "1"
+    failed = wrong + (len(skipped) if strict else 0)
+    print(f"{right} passed, {failed} failed, {0 if strict else len(skipped)} skipped")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

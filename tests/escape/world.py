@@ -1,0 +1,371 @@
+"""The outside of one attempt: a person's home, files, repository, sockets and a process, and what became of them.
+
+A world is built fresh for each attempt and judged from outside afterwards: nothing here asks the attempt how it went. It runs no
+attempt itself; `settings.py` knows how one is started.
+"""
+
+import contextlib
+import hashlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PLACEHOLDER = b"canary-" + b"@" * 24
+# What of a Git directory decides what Git does or runs. The rest of an ordinary checkout's is the work itself.
+STEERING = ("config", "config.worktree", "hooks", "info", "commondir", "gitdir", "worktrees", "modules", "objects/info")
+# Where an attempt could hope to meet the person's own temporary files.
+SHARED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run", "/etc", "/usr/lib", "/usr/bin")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whom the world belongs to, and who runs what happens in it."""
+
+    name: str
+    user: int
+    group: int
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What was built at the start, for every world."""
+
+    victim: Path
+    program: bytes
+    library: bytes
+    # A repository of one commit with a linked worktree, made once by Git itself and copied from then on.
+    template: Path
+
+
+def new_secret() -> str:
+    return "canary-" + secrets.token_hex(12)
+
+
+def digest(root: Path) -> dict[str, tuple[int, int, str]]:
+    """Every entry below `root`, itself included: mode, owner, and what it holds."""
+    found: dict[str, tuple[int, int, str]] = {}
+    pending = [root]
+    while pending:
+        path = pending.pop()
+        try:
+            status = path.lstat()
+        except FileNotFoundError:
+            continue
+        held = ""
+        if stat.S_ISLNK(status.st_mode):
+            held = os.fsdecode(path.readlink())
+        elif stat.S_ISREG(status.st_mode):
+            held = hashlib.sha256(path.read_bytes()).hexdigest()
+        elif stat.S_ISDIR(status.st_mode):
+            pending.extend(path.iterdir())
+        found[os.fsdecode(path.relative_to(root))] = (status.st_mode, status.st_uid, held)
+    return found
+
+
+def differences(before: dict[str, tuple[int, int, str]], after: dict[str, tuple[int, int, str]]) -> list[str]:
+    return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+
+
+class World:
+    """Everything that an attempt is after."""
+
+    def __init__(self, place: Path, owner: Owner, tools: Tools, stage: str, given: dict[str, str]) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="escape-", dir=place))
+        self.owner = owner
+        self.stage = stage
+        self.given = given
+        self.mark = secrets.token_hex(6)
+        self.secrets = {name: new_secret() for name in ("file", "environment", "memory", "caller")}
+        self.person = self.root / "person"
+        self.outside = self.root / "outside"
+        self.sockets = self.root / "sockets"
+        self.project = self.root / "project"
+        self.temporary = self.root / "tmp"
+        self.work = self.root / "work"
+        for folder in (self.person, self.outside, self.sockets, self.temporary):
+            folder.mkdir()
+        self.root.chmod(0o755)
+        self._fill_home()
+        self._fill_outside(tools)
+        self._fill_repository(tools.template)
+        self._give_away()
+        self.victim = self._start_victim(tools.victim)
+        self._listen()
+        self.watched = {name: getattr(self, name) for name in ("person", "outside", "project")}
+        if stage == "checkout":
+            del self.watched["project"]
+        self.before = {name: digest(path) for name, path in self.watched.items()}
+        self.steering = self._steering()
+
+    def _fill_home(self) -> None:
+        secret = self.secrets["file"]
+        for name, text in {
+            ".bashrc": "# a shell's start\n",
+            ".gitconfig": "[user]\n\tname = Person\n\temail = person@example.invalid\n",
+            ".ssh/id_ed25519": f"{secret}\n",
+            ".aws/credentials": f"{secret}\n",
+            ".openagents/tasks/task-1.atif.jsonl": f"{secret}\n",
+        }.items():
+            path = self.person / name
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_text(text)
+        (self.person / ".ssh/id_ed25519").chmod(0o600)
+
+    def _fill_outside(self, tools: Tools) -> None:
+        secret = self.secrets["file"].encode()
+        (self.outside / "secret").write_bytes(secret + b"\n")
+        (self.outside / "notes").write_text("as it was\n")
+        (self.outside / "shown").mkdir()
+        (self.outside / "shown/readable").write_text("may be read, not written\n")
+        # Right beside what is granted, with the granted name as its beginning.
+        (self.outside / "shown-not").mkdir()
+        (self.outside / "shown-not/secret").write_bytes(secret + b"\n")
+        (self.outside / "program").write_bytes(tools.program.replace(PLACEHOLDER, secret))
+        (self.outside / "program").chmod(0o755)
+        (self.outside / "library.so").write_bytes(tools.library.replace(PLACEHOLDER, secret))
+
+    def _fill_repository(self, template: Path) -> None:
+        """A repository with a linked worktree, or with its own checkout as the workspace."""
+        if self.stage == "checkout":
+            shutil.copytree(template / "project", self.work, symlinks=True)
+            shutil.rmtree(self.work / ".git/worktrees")
+            self.project.mkdir()
+            return
+        shutil.copytree(template / "project", self.project, symlinks=True)
+        if self.stage == "worktree":
+            shutil.copytree(template / "work", self.work, symlinks=True)
+            for path in (self.work / ".git", self.project / ".git/worktrees/work/gitdir"):
+                path.write_text(path.read_text().replace(str(template), str(self.root)))
+        else:
+            shutil.rmtree(self.project / ".git/worktrees")
+            self.work.mkdir()
+
+    def _give_away(self) -> None:
+        if self.owner.user == os.geteuid():
+            return
+        for folder, folders, files in os.walk(self.root):
+            for name in (".", *folders, *files):
+                os.chown(Path(folder) / name, self.owner.user, self.owner.group, follow_symlinks=False)
+
+    def _start_victim(self, program: Path) -> "subprocess.Popen[bytes]":
+        with (self.outside / "secret").open("rb") as held:
+            return subprocess.Popen(
+                [program, self.secrets["memory"]],
+                cwd=self.outside,
+                env={"SECRET": self.secrets["environment"]},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=held,
+                user=self.owner.user,
+                group=self.owner.group,
+                extra_groups=[],
+            )
+
+    def _listen(self) -> None:
+        """Sockets by path, by abstract name and by port; none is ever answered."""
+        self.listeners: dict[str, socket.socket] = {}
+        for name, kind in (
+            ("bus", socket.SOCK_STREAM),
+            ("docker.sock", socket.SOCK_STREAM),
+            ("agent", socket.SOCK_STREAM),
+            ("log", socket.SOCK_DGRAM),
+            ("packets", socket.SOCK_SEQPACKET),
+        ):
+            for address in (str(self.sockets / name), f"\0{self.mark}-{name}"):
+                self._bind(f"{'abstract ' if address[0] == chr(0) else ''}socket {name}", socket.AF_UNIX, kind, address)
+        for path in self.sockets.iterdir():
+            path.chmod(0o777)
+        self._bind("TCP port", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))
+        self._bind("UDP port", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0))
+        self._bind("TCP port of IPv6", socket.AF_INET6, socket.SOCK_STREAM, ("::1", 0))
+
+    def _bind(self, name: str, family: int, kind: int, address: str | tuple[str, int]) -> None:
+        listener = socket.socket(family, kind)
+        listener.bind(address)
+        if kind != socket.SOCK_DGRAM:
+            listener.listen(16)
+        listener.setblocking(False)
+        self.listeners[name] = listener
+
+    def port(self, name: str) -> int:
+        number: int = self.listeners[name].getsockname()[1]
+        return number
+
+    def _steering(self) -> dict[str, tuple[int, int, str]]:
+        git = self.work / ".git"
+        if self.stage != "checkout" or not git.is_dir():
+            return {}
+        names = {name: entry for name, entry in digest(git).items() if name.startswith(STEERING) or name == "."}
+        # Git's own log of what it fetched and committed is not among them.
+        return {name: entry for name, entry in names.items() if not name.startswith("info/refs")}
+
+    def variables(self) -> dict[str, str]:
+        """What every attempt is told: where everything is, and nothing of what is secret."""
+        return {
+            "OUTSIDE": str(self.outside),
+            "PERSON": str(self.person),
+            "PROJECT": str(self.project),
+            "SOCKETS": str(self.sockets),
+            "WORLD": str(self.root),
+            "MARK": self.mark,
+            "VICTIM": str(self.victim.pid),
+            "TCP": str(self.port("TCP port")),
+            "UDP": str(self.port("UDP port")),
+            "TCP6": str(self.port("TCP port of IPv6")),
+            **self.given,
+        }
+
+    # What an attempt may have done. Each of these says what it sees, or nothing.
+
+    def harms(self, output: bytes, told: str, granted: tuple[Path, ...] = ()) -> dict[str, str]:
+        """What happened outside, by kind. `told` is what the host itself said of the command, which may name a finding; what
+        lies in a `granted` tree may be changed."""
+        seen = {
+            "survivor": self._survivors(),
+            "read": self._read(output),
+            "write": self._written(granted),
+            "steering": self._steered(told),
+            "listener": self._reached(),
+            "victim": self._victim_state(),
+            "machine": self._machine(),
+            "ran": "the command ran" if (self.work / "ran").exists() else "",
+        }
+        return {kind: said for kind, said in seen.items() if said}
+
+    def _read(self, output: bytes) -> str:
+        places = {"its output": output}
+        for path in self.work.rglob("*") if self.work.is_dir() and not self.work.is_symlink() else ():
+            with contextlib.suppress(OSError):
+                if stat.S_ISREG(path.lstat().st_mode) and path.lstat().st_size < 1 << 24:
+                    places[str(path.relative_to(self.work))] = path.read_bytes()
+        for where, content in places.items():
+            for name, secret in self.secrets.items():
+                if secret.encode() in content:
+                    return f"the secret of the {name} is in {where}"
+        return ""
+
+    def _written(self, granted: tuple[Path, ...]) -> str:
+        for name, path in self.watched.items():
+            changed = differences(self.before[name], digest(path))
+            if changed := [entry for entry in changed if not any((path / entry).is_relative_to(tree) for tree in granted)]:
+                return f"{name}: changed: {', '.join(changed[:4])}"
+        known = {"person", "outside", "sockets", "project", "tmp", "work"}
+        if added := sorted({path.name for path in self.root.iterdir()} - known):
+            return f"beside the workspace: {', '.join(added)}"
+        return ""
+
+    def _steered(self, told: str) -> str:
+        changed = [name for name in differences(self.steering, self._steering()) if name not in told]
+        return f".git: changed and not told: {', '.join(changed)}" if changed else ""
+
+    def _reached(self) -> str:
+        for name, listener in self.listeners.items():
+            with contextlib.suppress(BlockingIOError):
+                if listener.type == socket.SOCK_DGRAM:
+                    listener.recv(64)
+                else:
+                    listener.accept()[0].close()
+                return f"the {name} was reached"
+        return ""
+
+    def _victim_state(self) -> str:
+        if self.victim.poll() is not None:
+            return f"the person's process ended: {self.victim.returncode}"
+        fields = Path(f"/proc/{self.victim.pid}/status").read_text().splitlines()
+        state = dict(line.split(":", 1) for line in fields if ":" in line)
+        if state["State"].strip()[0] in "Tt" or int(state["TracerPid"]) != 0:
+            return f"the person's process: {state['State'].strip()}, traced by {state['TracerPid'].strip()}"
+        assert self.victim.stdin is not None and self.victim.stdout is not None
+        self.victim.stdin.write(b"?")
+        self.victim.stdin.flush()
+        said = self.victim.stdout.readline().decode().strip()
+        return "" if said == "0 intact" else f"the person's process: signals and memory: {said}"
+
+    def _survivors(self) -> str:
+        # What was killed may take a moment to be gone; what lives on does not go away.
+        deadline = time.monotonic() + 5
+        while (left := list(self.processes())) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return f"left alive: {left}" if left else ""
+
+    def processes(self) -> Iterator[int]:
+        """The processes that carry this world's mark."""
+        mark = self.mark.encode()
+        for entry in os.scandir("/proc"):
+            if not entry.name.isdigit() or int(entry.name) == self.victim.pid:
+                continue
+            with contextlib.suppress(OSError):
+                folder = Path(entry.path)
+                if mark in (folder / "environ").read_bytes() or mark in (folder / "cmdline").read_bytes():
+                    yield int(entry.name)
+
+    def _machine(self) -> str:
+        """Traces in what all processes of the machine share, by this world's mark."""
+        if self.mark in socket.gethostname():
+            return "the host name was changed"
+        if self.mark in Path("/proc/self/mountinfo").read_text():
+            return "something was mounted"
+        for table in ("/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/sysvipc/sem"):
+            with contextlib.suppress(FileNotFoundError):
+                if any(line.split()[:1] == [str(self.key)] for line in Path(table).read_text().splitlines()):
+                    return f"{table} has a new entry"
+        for place in SHARED_PLACES:
+            with contextlib.suppress(OSError):
+                if any(self.mark in name for name in os.listdir(place)):
+                    return f"{place} has a new entry"
+        for name in ("core_pattern", "modprobe", "hotplug", "domainname"):
+            with contextlib.suppress(OSError):
+                if self.mark in (Path("/proc/sys/kernel") / name).read_text():
+                    return f"kernel.{name} was changed"
+        with contextlib.suppress(OSError):
+            if self.mark in Path("/proc/keys").read_text():
+                return "the person's keyring has a new key"
+        return ""
+
+    @property
+    def key(self) -> int:
+        """A System V key that is this world's own."""
+        return int(self.mark[:7], 16)
+
+    def clear(self) -> None:
+        """Ends and removes all of it, whatever state it is in."""
+        while left := list(self.processes()):
+            for process in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            time.sleep(0.01)
+        self.victim.kill()
+        self.victim.wait()
+        for stream in (self.victim.stdin, self.victim.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        for listener in self.listeners.values():
+            listener.close()
+        self._clear_machine()
+        for folder, _, _ in os.walk(self.root):
+            # What an attempt made unreadable is still to be removed.
+            with contextlib.suppress(OSError):
+                Path(folder).chmod(0o700)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _clear_machine(self) -> None:
+        for place in SHARED_PLACES:
+            with contextlib.suppress(OSError):
+                for name in os.listdir(place):
+                    if self.mark in name:
+                        path = Path(place) / name
+                        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        for table, flag in (("shm", "-M"), ("msg", "-Q"), ("sem", "-S")):
+            text = Path(f"/proc/sysvipc/{table}").read_text() if Path(f"/proc/sysvipc/{table}").exists() else ""
+            if any(line.split()[:1] == [str(self.key)] for line in text.splitlines()):
+                subprocess.run(["ipcrm", flag, str(self.key)], check=False, capture_output=True)

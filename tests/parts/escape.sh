@@ -1,0 +1,27 @@
+# what must not get out of the boundary does not, and what must work in it does
+setup() {
+    need_cargo
+    need_python_tools
+    need_program make make
+    need_program sqlite3 sqlite3
+    need_program npm nodejs npm
+    need_program script bsdutils
+    need_program go golang-go
+    need_uv
+}
+
+# uv is a program in a Python package; it is taken out, to be granted alone.
+need_uv() {
+    need_environment "$root/target/venv-escape" tests/escape/requirements.txt
+    mkdir -p "$root/target/escape"
+    cp "$root/target/venv-escape/bin/uv" "$root/target/escape/uv"
+}
+
+run() {
+    local tools=$root/target/venv/bin
+    "$tools/ruff" check --no-cache tests/escape
+    "$tools/ruff" format --no-cache --check tests/escape
+    (cd tests/escape && "$tools/mypy" --cache-dir "$root/target/mypy-escape" ./*.py tools/*.py)
+    cargo build --release --locked --package coder-cli
+    python3 tests/escape/run.py "$root/target/release" --tools "$root/target/escape"
+}
