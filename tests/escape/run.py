@@ -8,11 +8,13 @@ work, and on an attempt that proves nothing because it fails without the boundar
 """
 
 import argparse
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -23,7 +25,7 @@ from pathlib import Path
 from rows import CLASSES, HERE, MODES, USERS, Attempt, RowError, Work, attempts, works
 from settings import SEARCH_PATH, Programs, Setting, bare, drive, execute, expanded, filled
 
-from world import Owner, Tools, World
+from world import Owner, Tools, World, differences, digest
 
 # A user that has no account and owns nothing.
 ORDINARY = 61234
@@ -50,6 +52,8 @@ class Ground:
     programs: Programs
     # Where the larger tools are, for every program to be told.
     given: dict[str, str]
+    # What the programs under test were like before anything ran.
+    programs_before: dict[str, tuple[int, int, str]]
 
     def world(self, owner: Owner, stage: str) -> World:
         return World(self.place, owner, self.tools, stage, self.given)
@@ -104,7 +108,7 @@ def ground(place: Path, binaries: Path, rows: list[Attempt | Work], given: dict[
                 os.link(compiled[row.path], built / row.id)
     template(place / "template")
     tools = Tools(built / "victim", (built / "printer").read_bytes(), (built / "printer.so").read_bytes(), place / "template")
-    return Ground(place, tools, Programs(built / "microcoder", built / "bare.py", built), given)
+    return Ground(place, tools, Programs(built / "microcoder", built / "bare.py", built), given, digest(built))
 
 
 def granted(row: Attempt | Work, world: World) -> tuple[Path, ...]:
@@ -113,14 +117,30 @@ def granted(row: Attempt | Work, world: World) -> tuple[Path, ...]:
     return tuple(Path(expanded(value, world)) for option, value in values if option == "--write")
 
 
+@contextlib.contextmanager
+def watched(row: Attempt, world: World) -> Iterator[None]:
+    """Looks at what an attempt uses while it runs, where that is its point."""
+    over = threading.Event()
+    watcher = threading.Thread(target=world.watch, args=(over,))
+    if "exhausted" in row.harm:
+        watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if watcher.ident is not None:
+            watcher.join()
+
+
 def attempt_bare(on: Ground, row: Attempt, setting: Setting) -> str:
     """Without the boundary the attempt must do what its row says."""
     world = on.world(setting.owner, row.stage)
     try:
-        if row.runs == "host":
-            ended = drive(row, world, setting, on.programs, on.programs.bare, ATTEMPT_SECONDS)
-        else:
-            ended = bare(row, world, on.programs, ATTEMPT_SECONDS)
+        with watched(row, world):
+            if row.runs == "host":
+                ended = drive(row, world, setting, on.programs, on.programs.bare, ATTEMPT_SECONDS)
+            else:
+                ended = bare(row, world, on.programs, ATTEMPT_SECONDS)
         harms = world.harms(ended.output, "")
         if missed := [kind for kind in row.harm if kind not in harms]:
             return f"proves nothing: without the boundary there is no {', '.join(missed)} but {harms or 'nothing'}\n{ended.tail()}"
@@ -133,10 +153,13 @@ def attempt_bounded(on: Ground, row: Attempt, setting: Setting) -> str:
     """With the boundary nothing may have happened outside."""
     world = on.world(setting.owner, row.stage)
     try:
-        if row.runs == "host":
-            ended = drive(row, world, setting, on.programs, on.programs.microcoder, 2 * ATTEMPT_SECONDS)
-        else:
-            ended = execute(row, world, setting, on.programs, ATTEMPT_SECONDS)
+        with watched(row, world):
+            if row.runs == "host":
+                ended = drive(row, world, setting, on.programs, on.programs.microcoder, 2 * ATTEMPT_SECONDS)
+            else:
+                ended = execute(row, world, setting, on.programs, ATTEMPT_SECONDS)
+        if ended.status == -9:
+            return f"never ended\n{ended.tail()}"
         harms = world.harms(ended.output, ended.errors.decode(errors="replace"), granted(row, world))
         if "ran" not in row.harm:
             harms.pop("ran", None)
@@ -166,6 +189,11 @@ def work_bounded(on: Ground, row: Work, setting: Setting) -> str:
         return f"BROKEN: {harms}" if harms else ""
     finally:
         world.clear()
+
+
+def untouched(on: Ground) -> str:
+    changed = differences(on.programs_before, digest(on.programs.compiled))
+    return f"the programs under test were changed: {', '.join(changed)}" if changed else ""
 
 
 def timed(row: Attempt | Work, setting: str, act: Callable[[], str]) -> Result:
@@ -263,6 +291,9 @@ def main() -> int:
                     outcome = "FAILED" if result.wrong else "ok    "
                     print(f"{outcome} {result.row.id} ({result.setting}) {result.seconds:.2f}s", flush=True)
                     print("".join(f"    {line}\n" for line in result.wrong.splitlines()), end="", flush=True)
+            if overwritten := untouched(on):
+                print(overwritten)
+                results.append(Result(rows[0], "the programs under test", overwritten, 0))
     wrong, right = table(rows, results)
     print(*skipped, sep="\n")
     print(f"{time.monotonic() - begun:.0f} seconds")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rows import Attempt, Work
+from rows import HERE, Attempt, Work
 
 from world import Owner, World
 
@@ -160,7 +160,7 @@ def execute(row: Attempt | Work, world: World, setting: Setting, programs: Progr
     told = [f"--env={name}={value}" for name, value in world.variables().items()]
     options = [expanded(option, world) for option in row.options]
     command = place(row, world, programs)
-    bound = ["--timeout", f"{seconds}s"]
+    bound = [] if "--timeout" in options else ["--timeout", f"{seconds}s"]
     exec_command: list[str | Path] = [programs.microcoder, "exec", *switches(setting), *bound, *told, *options, "--", *command]
     return call(exec_command, world.work, host_environment(world), world.owner, seconds + 20)
 
@@ -175,6 +175,6 @@ def drive(row: Attempt, world: World, setting: Setting, programs: Programs, host
     """Runs a program outside, which itself calls the host: ours, or one that confines nothing."""
     start = {".py": [PYTHON, "-B"], ".sh": ["/bin/sh"]}[row.path.suffix]
     environment = host_environment(world) | {name: value for name, value in world.variables().items() if name != "MARK"}
-    environment |= {"MICROCODER": str(host), "ACCESS": setting.access, "BUILT": str(programs.compiled)}
+    environment |= {"MICROCODER": str(host), "ACCESS": setting.access, "BUILT": str(programs.compiled), "PYTHONPATH": str(HERE / "tools")}
     arguments = [expanded(argument, world) for argument in row.arguments]
     return call([*start, str(row.path), *arguments], world.work, environment, world.owner, seconds)

@@ -14,6 +14,7 @@ import socket
 import stat
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,8 +23,22 @@ from pathlib import Path
 PLACEHOLDER = b"canary-" + b"@" * 24
 # What of a Git directory decides what Git does or runs. The rest of an ordinary checkout's is the work itself.
 STEERING = ("config", "config.worktree", "hooks", "info", "commondir", "gitdir", "worktrees", "modules", "objects/info")
+# What an attempt that is given a quarter of a gigabyte may hold at most, the host's own processes included.
+MOST_MEMORY = 640 << 20
 # Where an attempt could hope to meet the person's own temporary files.
-SHARED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run", "/etc", "/usr/lib", "/usr/bin")
+SHARED_PLACES = (
+    "/tmp",
+    "/var/tmp",
+    "/dev/shm",
+    "/dev/mqueue",
+    "/run",
+    "/sys/fs/cgroup",
+    "/sys/fs/cgroup/memory",
+    "/sys/fs/cgroup/pids",
+    "/etc",
+    "/usr/lib",
+    "/usr/bin",
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +86,15 @@ def digest(root: Path) -> dict[str, tuple[int, int, str]]:
     return found
 
 
+def remove(path: Path) -> None:
+    if not path.is_dir() or path.is_symlink():
+        path.unlink()
+    elif str(path).startswith("/sys/"):
+        path.rmdir()
+    else:
+        shutil.rmtree(path)
+
+
 def differences(before: dict[str, tuple[int, int, str]], after: dict[str, tuple[int, int, str]]) -> list[str]:
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
@@ -103,8 +127,10 @@ class World:
         self.watched = {name: getattr(self, name) for name in ("person", "outside", "project")}
         if stage == "checkout":
             del self.watched["project"]
+        self.victim_before = self._victim_settings()
         self.before = {name: digest(path) for name, path in self.watched.items()}
         self.steering = self._steering()
+        self.exhausted = ""
 
     def _fill_home(self) -> None:
         secret = self.secrets["file"]
@@ -236,32 +262,50 @@ class World:
             "steering": self._steered(told),
             "listener": self._reached(),
             "victim": self._victim_state(),
-            "machine": self._machine(),
+            "machine": self._machine() or self._planted(),
+            "verdict": self._verdict(),
+            "exhausted": self.exhausted,
             "ran": "the command ran" if (self.work / "ran").exists() else "",
         }
         return {kind: said for kind, said in seen.items() if said}
 
     def _read(self, output: bytes) -> str:
         places = {"its output": output}
-        for path in self.work.rglob("*") if self.work.is_dir() and not self.work.is_symlink() else ():
+        for path in self._kept():
             with contextlib.suppress(OSError):
                 if stat.S_ISREG(path.lstat().st_mode) and path.lstat().st_size < 1 << 24:
-                    places[str(path.relative_to(self.work))] = path.read_bytes()
+                    places[str(path.relative_to(self.root))] = path.read_bytes()
         for where, content in places.items():
             for name, secret in self.secrets.items():
                 if secret.encode() in content:
                     return f"the secret of the {name} is in {where}"
         return ""
 
+    def _kept(self) -> Iterator[Path]:
+        """Where a secret must not turn up: the workspace, and what a host keeps of a run."""
+        for root in (self.work, self.temporary / "kept", self.temporary / "repository"):
+            if root.is_dir() and not root.is_symlink():
+                yield from root.rglob("*")
+
     def _written(self, granted: tuple[Path, ...]) -> str:
         for name, path in self.watched.items():
             changed = differences(self.before[name], digest(path))
+            if name == "project" and self.stage == "worktree":
+                changed = [entry for entry in changed if not self._taken_over(entry)]
             if changed := [entry for entry in changed if not any((path / entry).is_relative_to(tree) for tree in granted)]:
                 return f"{name}: changed: {', '.join(changed[:4])}"
         known = {"person", "outside", "sockets", "project", "tmp", "work"}
         if added := sorted({path.name for path in self.root.iterdir()} - known):
             return f"beside the workspace: {', '.join(added)}"
         return ""
+
+    def _taken_over(self, entry: str) -> bool:
+        """Whether the host may have put this into the repository: a commit of the worktree's own branch, and its index."""
+        if entry.startswith(".git/objects"):
+            return entry not in self.before["project"]
+        # Not what a person would obey: hooks, configuration, other branches, other worktrees.
+        own = ("worktrees/work/index", "worktrees/work/HEAD", "worktrees/work/logs", "refs/heads/microcoder", "logs/refs/heads/microcoder")
+        return entry.startswith(tuple(f".git/{name}" for name in own))
 
     def _steered(self, told: str) -> str:
         changed = [name for name in differences(self.steering, self._steering()) if name not in told]
@@ -284,11 +328,26 @@ class World:
         state = dict(line.split(":", 1) for line in fields if ":" in line)
         if state["State"].strip()[0] in "Tt" or int(state["TracerPid"]) != 0:
             return f"the person's process: {state['State'].strip()}, traced by {state['TracerPid'].strip()}"
+        if self._victim_settings() != self.victim_before:
+            return "the person's process: its limits, priority or processors were changed"
         assert self.victim.stdin is not None and self.victim.stdout is not None
         self.victim.stdin.write(b"?")
         self.victim.stdin.flush()
         said = self.victim.stdout.readline().decode().strip()
         return "" if said == "0 intact" else f"the person's process: signals and memory: {said}"
+
+    def _victim_settings(self) -> str:
+        """What of a process another may set: its limits, priority, processors and standing with the memory killer."""
+        folder = Path(f"/proc/{self.victim.pid}")
+        fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        return "\n".join(
+            [
+                (folder / "limits").read_text(),
+                *fields[15:17],
+                (folder / "oom_score_adj").read_text(),
+                str(os.sched_getaffinity(self.victim.pid)),
+            ]
+        )
 
     def _survivors(self) -> str:
         # What was killed may take a moment to be gone; what lives on does not go away.
@@ -307,6 +366,17 @@ class World:
                 folder = Path(entry.path)
                 if mark in (folder / "environ").read_bytes() or mark in (folder / "cmdline").read_bytes():
                     yield int(entry.name)
+
+    def watch(self, over: threading.Event) -> None:
+        """Looks until `over` how much memory the marked processes hold together, and remembers when it was too much."""
+        page = os.sysconf("SC_PAGE_SIZE")
+        while not over.wait(0.05):
+            held = 0
+            for process in self.processes():
+                with contextlib.suppress(OSError):
+                    held += int(Path(f"/proc/{process}/statm").read_text().split()[1]) * page
+            if held > MOST_MEMORY:
+                self.exhausted = f"its processes held {held >> 20} MiB"
 
     def _machine(self) -> str:
         """Traces in what all processes of the machine share, by this world's mark."""
@@ -329,6 +399,21 @@ class World:
         with contextlib.suppress(OSError):
             if self.mark in Path("/proc/keys").read_text():
                 return "the person's keyring has a new key"
+        return ""
+
+    def _planted(self) -> str:
+        """What in the workspace would lend rights to whoever finds it."""
+        for path in self.work.rglob("*") if self.work.is_dir() and not self.work.is_symlink() else ():
+            with contextlib.suppress(OSError):
+                mode = path.lstat().st_mode
+                if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) or (stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID)):
+                    return f"{path.name} in the workspace is a device, or runs as its owner"
+        return ""
+
+    def _verdict(self) -> str:
+        """What was judged by `tools/agent.py`'s run; no attempt does the work, so none may pass."""
+        with contextlib.suppress(FileNotFoundError):
+            return "the judge was made to say passed" if (self.temporary / "verdict").read_text() == "passed\n" else ""
         return ""
 
     @property
@@ -364,7 +449,7 @@ class World:
                 for name in os.listdir(place):
                     if self.mark in name:
                         path = Path(place) / name
-                        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+                        remove(path)
         for table, flag in (("shm", "-M"), ("msg", "-Q"), ("sem", "-S")):
             text = Path(f"/proc/sysvipc/{table}").read_text() if Path(f"/proc/sysvipc/{table}").exists() else ""
             if any(line.split()[:1] == [str(self.key)] for line in text.splitlines()):

@@ -1,0 +1,2 @@
+# Prints every variable that reached it.
+env; set

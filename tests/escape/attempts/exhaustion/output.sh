@@ -1,0 +1,2 @@
+# Output without end and without lines.
+exec cat /dev/zero
