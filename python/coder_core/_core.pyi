@@ -242,7 +242,7 @@ class Boundary:
         reads: Iterable[_Name] | None = None,
         writes: Iterable[_Name] | None = None,
         sealed: Iterable[_Name] | None = None,
-        network: Literal["none", "host"] | None = None,
+        network: str | None = None,
         access: Literal["boundary", "toolchains", "full"] = "boundary",
         memory: int | None = None,
         env: Mapping[str, str] | Mapping[bytes, bytes] | Mapping[str | bytes, str | bytes] | None = None,
@@ -256,7 +256,8 @@ class Boundary:
             writes: Further files and directories that may be changed.
             sealed: What stays out of reach whatever else is granted. This user's task stores, the usual one and the one
                 that `MICROCODER_STORE` names, always do.
-            network: `"none"` or `"host"`. By default what the access mode has: none for `"boundary"`.
+            network: `"none"`, `"host"`, or `"allow:HOST:PORT,HOST:PORT"` for listed hosts through a gateway. By default what
+                the access mode has: none for `"boundary"`.
             access: `"boundary"` for the granted paths and the system's programs; `"toolchains"` also for this user's
                 developer tools, with the host's network; `"full"` for no walls at all.
             memory: The most private memory of each process, in bytes.

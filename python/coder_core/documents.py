@@ -421,7 +421,7 @@ class Enforced(TypedDict):
     processes: Namespace
     ipc: Namespace
     host_name: Namespace
-    network: Literal["host", "loopback", "nothing"]
+    network: Literal["host", "listed", "loopback", "nothing"]
     abstract_sockets: Literal["host", "scoped", "own"]
     landlock: int | None
     capabilities: Power
@@ -431,8 +431,34 @@ class Enforced(TypedDict):
     process_count: Bound
 
 
-class CommandReport(TypedDict):
-    """The report of one command in a boundary. `appeared` names files that Git would obey and the command made."""
+class Connection(TypedDict):
+    """One connection of a command through its gateway; `rule` is the entry that allows it."""
+
+    time: int
+    host: str | None
+    port: int | None
+    verdict: Literal["allowed", "refused", "failed"]
+    rule: str | None
+    reason: str | None
+    address: str | None
+    sent_bytes: int
+    received_bytes: int
+
+
+class Connections(TypedDict):
+    """The connections of a command, the first 512 of them listed."""
+
+    listed: list[Connection]
+    omitted: int
+
+
+class _Reported(TypedDict, total=False):
+    connections: Connections
+
+
+class CommandReport(_Reported):
+    """The report of one command in a boundary. `appeared` names files that Git would obey and the command made;
+    `connections` is there with a network of listed hosts."""
 
     schema: str
     ending: str

@@ -78,7 +78,7 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) sealed: &'a [PathBuf],
     pub(crate) places: &'a Places,
     pub(crate) private: &'a Private,
-    pub(crate) network: Network,
+    pub(crate) network: &'a Network,
     /// Bytes of shared memory, and of private places in memory; half of the machine's when absent.
     pub(crate) memory: Option<u64>,
 }

@@ -1,7 +1,7 @@
 //! The checked and prepared boundary, and the commands that run in it.
 
 use crate::assembly::{self, Act, Ingredients};
-use crate::confinement::{Prepared, Seclusion};
+use crate::confinement::{Connected, Prepared, Seclusion};
 use crate::enforced::{Bound, Enforced};
 use crate::ground::Ground;
 use crate::layers::{Layer, LayerSet};
@@ -9,7 +9,7 @@ use crate::points::Places;
 use crate::policy::{Access, Network, Policy, Resources};
 use crate::rights::Rights;
 use crate::step::Step;
-use crate::{Error, Private, Scratch, filter, git, paths};
+use crate::{AllowList, Error, Gateway, Outside, Private, Scratch, filter, git, network, paths};
 use coder_process::{Command, Confinement, Limits, Unconfined};
 use std::ffi::OsString;
 use std::fs;
@@ -32,6 +32,8 @@ pub struct Boundary {
     directory: Option<PathBuf>,
     limits: Limits,
     unguarded: Vec<PathBuf>,
+    /// The hosts that commands may reach through a gateway.
+    listed: Option<AllowList>,
 }
 
 /// A command's processes before it is known what it is granted, see [`Boundary::early`]. Dropped, they end.
@@ -72,7 +74,7 @@ impl Boundary {
     ///
     /// # Errors
     /// [`Error::Early`] when no process can be made, [`Error::Filter`] on an unknown architecture.
-    pub fn early(network: Network, resources: &Resources) -> Result<Early, Error> {
+    pub fn early(network: &Network, resources: &Resources) -> Result<Early, Error> {
         let namespaces = namespaces(network);
         let ground = Ground::default();
         let beginning = acts(assembly::beginning(resources.memory_bytes)?, namespaces, ground);
@@ -127,7 +129,7 @@ impl Boundary {
             sealed: &sealed,
             places: &places,
             private: &private,
-            network: policy.network,
+            network: &policy.network,
             memory: policy.resources.memory_bytes,
         };
         let assembly = assembly::assemble(ingredients, &mut rights)?;
@@ -143,7 +145,7 @@ impl Boundary {
             }
         };
 
-        let namespaces = namespaces(policy.network)
+        let namespaces = namespaces(&policy.network)
             .iter()
             .filter(|layer| ground.gives(*layer))
             .collect();
@@ -170,16 +172,23 @@ impl Boundary {
             .filter(|layer| ground.gives(*layer))
             .filter(|layer| scoped || *layer != Layer::LandlockScope)
             .filter(|layer| {
-                policy.network == Network::None || !matches!(layer, Layer::NetworkNamespace | Layer::Loopback)
+                policy.network != Network::Host || !matches!(layer, Layer::NetworkNamespace | Layer::Loopback)
             })
-            .collect();
+            .collect::<LayerSet>();
+        let (layers, listed) = match policy.network {
+            Network::Allow(list) => (layers.with_gateway(), Some(list)),
+            Network::None | Network::Host => (layers, None),
+        };
+        let mut variables = listed.as_ref().map(network::variables).unwrap_or_default();
+        variables.extend(policy.environment);
         Ok(Self {
             planned: Enforced::from_layers(policy.access, layers, abi, bounds(&policy.resources)),
             abi,
-            environment: environment(&places, policy.environment),
+            environment: environment(&places, variables),
             directory: Some(directory),
             limits: limits(&policy.resources),
             unguarded,
+            listed,
             prepared: Some(Arc::new(prepared)),
         })
     }
@@ -196,15 +205,35 @@ impl Boundary {
             directory,
             limits: limits(&policy.resources),
             unguarded: Vec::new(),
+            listed: None,
             prepared: None,
         })
     }
 
-    /// A command in this boundary: confined, with the boundary's environment, directory and limits.
+    /// A command in this boundary: confined, with the boundary's environment, directory and limits. Without a
+    /// [`gateway`](Self::gateway), listed hosts are out of its reach too.
     pub fn command(&self, program: impl Into<PathBuf>) -> Command {
-        let confinement: Arc<dyn Confinement> = match &self.prepared {
-            Some(prepared) => prepared.clone(),
-            None => Arc::new(Unconfined),
+        self.command_through(program, None)
+    }
+
+    /// The way out for one command: a gateway to the listed hosts, where the policy lists any. It serves from when a
+    /// command [made with it](Self::command_through) starts until it is finished or dropped.
+    ///
+    /// # Errors
+    /// [`Error::Gateway`] when there is no descriptor or thread for it.
+    pub fn gateway(&self, outside: Outside) -> Result<Option<Gateway>, Error> {
+        self.listed
+            .as_ref()
+            .map(|list| Gateway::start(list.clone(), outside))
+            .transpose()
+    }
+
+    /// A command with its own gateway. One gateway serves the first command that is started with it.
+    pub fn command_through(&self, program: impl Into<PathBuf>, gateway: Option<&Gateway>) -> Command {
+        let confinement: Arc<dyn Confinement> = match (&self.prepared, gateway) {
+            (Some(prepared), Some(gateway)) => Arc::new(Connected::new(prepared.clone(), gateway.given())),
+            (Some(prepared), None) => prepared.clone(),
+            (None, _) => Arc::new(Unconfined),
         };
         let command = Command::new(program)
             .confinement(confinement)
@@ -245,7 +274,7 @@ impl Boundary {
     }
 }
 
-fn namespaces(network: Network) -> LayerSet {
+fn namespaces(network: &Network) -> LayerSet {
     let always = [
         Layer::UserNamespace,
         Layer::MountNamespace,
@@ -254,7 +283,7 @@ fn namespaces(network: Network) -> LayerSet {
         Layer::HostNameNamespace,
     ];
     let own_network = match network {
-        Network::None => Some(Layer::NetworkNamespace),
+        Network::None | Network::Allow(_) => Some(Layer::NetworkNamespace),
         Network::Host => None,
     };
     always.into_iter().chain(own_network).collect()

@@ -134,7 +134,7 @@ fn each_layer_bites(
     } else {
         Ending::Exited(1)
     };
-    assert_eq!(world.exit(&[], network, &script), with_everything);
+    assert_eq!(world.exit(&[], network.clone(), &script), with_everything);
     let expected = if succeeds_without {
         Ending::Exited(0)
     } else {
@@ -211,7 +211,7 @@ fn what_was_started_early_is_taken_where_it_is_how_a_command_begins(
         memory_bytes,
         ..Resources::default()
     };
-    let early = Boundary::early(network, &resources).unwrap();
+    let early = Boundary::early(&network, &resources).unwrap();
     let boundary = Boundary::prepare(Policy::default(), Private::Memory).unwrap();
     let taken = boundary.take(early);
     // Another network shows only when the command is run.

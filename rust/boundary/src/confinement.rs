@@ -5,12 +5,14 @@ use crate::Private;
 use crate::assembly::Act;
 use crate::ground::Ground;
 use crate::layers::{Layer, LayerSet};
+use crate::network;
 use crate::rights::Rights;
 use crate::step::Step;
 use crate::system::{self, Called};
 use coder_process::{Confinement, Failure};
 use seccompiler::BpfProgram;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::sync::Arc;
 
 /// Everything the children need, and the private places, which must outlive them.
 #[derive(Debug)]
@@ -43,6 +45,9 @@ const RESTRICTIONS: [(Layer, &str); 5] = [
 ];
 
 const FIRST_RESTRICTION: u32 = 1 << 16;
+
+/// The act of a command that has a gateway.
+const GATEWAY: u32 = FIRST_RESTRICTION - 1;
 
 /// Each namespace and its flag; of several that are refused together, the first is the one a person looks for.
 pub(crate) const NAMESPACES: [(Layer, i32); 6] = [
@@ -84,8 +89,8 @@ impl Seclusion {
         wanted.fold(0, |flags, (_, flag)| flags | u64::from(flag.unsigned_abs()))
     }
 
-    /// All that needs no root.
-    fn seclude(&self) -> Result<u64, Failure> {
+    /// All that needs no root. `connect` comes after the loopback interface and before the powers go.
+    fn seclude(&self, connect: impl FnOnce() -> Result<LayerSet, Failure>) -> Result<u64, Failure> {
         let done = |layer: Layer, called: Called<()>| called.map(|()| LayerSet::EMPTY.with(layer));
         let loopback = self.apply(Layer::Loopback, || {
             if !self.namespaces.contains(Layer::NetworkNamespace) {
@@ -94,6 +99,7 @@ impl Seclusion {
             // Some machines give a network namespace but no right to configure it (report 1).
             Ok(done(Layer::Loopback, system::loopback_up()).unwrap_or(LayerSet::EMPTY))
         })?;
+        let gateway = connect()?;
         let privileges = self.apply(Layer::NoNewPrivileges, || {
             done(Layer::NoNewPrivileges, system::control(libc::PR_SET_NO_NEW_PRIVS, 1, 0))
         })?;
@@ -101,7 +107,7 @@ impl Seclusion {
         let calls = self.apply(Layer::SystemCalls, || {
             done(Layer::SystemCalls, system::install_filter(&self.filter))
         })?;
-        let all = [loopback, privileges, capabilities, calls];
+        let all = [loopback, gateway, privileges, capabilities, calls];
         Ok(all.iter().fold(0, |bits, layers| bits | layers.bits()))
     }
 }
@@ -175,7 +181,7 @@ unsafe impl Confinement for Prepared {
     }
 
     fn seclude(&self) -> Result<u64, Failure> {
-        self.seclusion.seclude()
+        self.seclusion.seclude(unconnected)
     }
 
     fn restrict(&self) -> Result<u64, Failure> {
@@ -203,6 +209,68 @@ unsafe impl Confinement for Prepared {
     }
 }
 
+/// No gateway.
+fn unconnected() -> Result<LayerSet, Failure> {
+    Ok(LayerSet::EMPTY)
+}
+
+/// A prepared confinement with one command's gateway.
+pub(crate) struct Connected {
+    prepared: Arc<Prepared>,
+    /// Kept open in the host until the command has started.
+    _given: Arc<OwnedFd>,
+    way_out: [RawFd; 1],
+}
+
+impl Connected {
+    pub(crate) fn new(prepared: Arc<Prepared>, given: Arc<OwnedFd>) -> Self {
+        Self {
+            prepared,
+            way_out: [given.as_raw_fd()],
+            _given: given,
+        }
+    }
+}
+
+// SAFETY: as above; making and handing over the listener are system calls on the stack, too.
+unsafe impl Confinement for Connected {
+    fn namespaces(&self) -> u64 {
+        self.prepared.namespaces()
+    }
+
+    fn kept_descriptors(&self) -> &[RawFd] {
+        &self.way_out
+    }
+
+    fn enter(&self) -> Result<u64, Failure> {
+        self.prepared.enter()
+    }
+
+    fn seclude(&self) -> Result<u64, Failure> {
+        let [way_out] = self.way_out;
+        self.prepared.seclusion.seclude(|| {
+            system::hand_over_listener(way_out, network::PORT)
+                .map(|()| LayerSet::EMPTY.with_gateway())
+                .map_err(|errno| Failure { act: GATEWAY, errno })
+        })
+    }
+
+    fn restrict(&self) -> Result<u64, Failure> {
+        self.prepared.restrict()
+    }
+
+    fn act_name(&self, act: u32) -> String {
+        match act {
+            GATEWAY => {
+                "open the gateway to the listed hosts on the loopback interface of the command's own network (let \
+                        this program configure its network namespace, or use `none` or `host`)"
+                    .to_owned()
+            }
+            act => self.prepared.act_name(act),
+        }
+    }
+}
+
 // SAFETY: as above; the root and what needs it are another confinement's.
 unsafe impl Confinement for Seclusion {
     fn namespaces(&self) -> u64 {
@@ -221,7 +289,7 @@ unsafe impl Confinement for Seclusion {
     }
 
     fn seclude(&self) -> Result<u64, Failure> {
-        Self::seclude(self)
+        Self::seclude(self, unconnected)
     }
 
     fn restrict(&self) -> Result<u64, Failure> {

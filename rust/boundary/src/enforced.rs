@@ -32,6 +32,8 @@ pub enum Namespace {
 pub enum Reach {
     /// The host's network.
     Host,
+    /// Its own, with a gateway to listed hosts.
+    Listed,
     /// Its own, with a loopback interface.
     Loopback,
     /// Its own, without any interface that is up.
@@ -157,6 +159,7 @@ impl Enforced {
             ipc: namespace(Layer::IpcNamespace),
             host_name: namespace(Layer::HostNameNamespace),
             network: match (own_network, layers.contains(Layer::Loopback)) {
+                (true, _) if layers.has_gateway() => Reach::Listed,
                 (true, true) => Reach::Loopback,
                 (true, false) => Reach::Nothing,
                 (false, _) => Reach::Host,
@@ -180,15 +183,19 @@ impl Enforced {
 
     /// The least that an access mode promises on any kernel: what a grant demands when it demands nothing more.
     #[must_use]
-    pub fn least(access: Access, network: Network) -> Self {
+    pub fn least(access: Access, network: &Network) -> Self {
         let layers = match access {
             Access::Boundary | Access::Toolchains => LayerSet::from_iter(
                 Layer::ALL
                     .into_iter()
                     .filter(|layer| !matches!(layer, Layer::Loopback | Layer::LandlockScope))
-                    .filter(|layer| network == Network::None || *layer != Layer::NetworkNamespace),
+                    .filter(|layer| *network != Network::Host || *layer != Layer::NetworkNamespace),
             ),
             Access::Full => LayerSet::EMPTY,
+        };
+        let layers = match network {
+            Network::Allow(_) => layers.with_gateway(),
+            Network::None | Network::Host => layers,
         };
         Self::from_layers(access, layers, 1, (Bound::None, Bound::None))
     }
@@ -208,7 +215,11 @@ impl Enforced {
             (Layer::HostNameNamespace, namespace(demand.host_name, self.host_name)),
             (
                 Layer::NetworkNamespace,
-                demand.network == Reach::Host || self.network != Reach::Host,
+                match demand.network {
+                    Reach::Host => true,
+                    Reach::Listed => self.network != Reach::Host,
+                    Reach::Loopback | Reach::Nothing => matches!(self.network, Reach::Loopback | Reach::Nothing),
+                },
             ),
             (
                 Layer::AssembledRoot,
@@ -252,6 +263,7 @@ impl fmt::Display for Enforced {
         }
         formatter.write_str(match self.network {
             Reach::Host => ", network: the host's",
+            Reach::Listed => ", network: listed hosts only",
             Reach::Loopback => ", network: none but its own loopback",
             Reach::Nothing => ", network: none",
         })?;

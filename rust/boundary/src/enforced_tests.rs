@@ -37,7 +37,7 @@ fn report_3_an_older_landlock_does_not_satisfy_a_newer_demand() {
         Err(Shortfall { layer: Layer::Landlock })
     );
     assert_eq!(
-        older.satisfies(&Enforced::least(Access::Boundary, Network::None)),
+        older.satisfies(&Enforced::least(Access::Boundary, &Network::None)),
         Ok(())
     );
     let none = Enforced {
@@ -45,7 +45,7 @@ fn report_3_an_older_landlock_does_not_satisfy_a_newer_demand() {
         ..enforced(all())
     };
     assert_eq!(
-        none.satisfies(&Enforced::least(Access::Boundary, Network::None)),
+        none.satisfies(&Enforced::least(Access::Boundary, &Network::None)),
         Err(Shortfall { layer: Layer::Landlock })
     );
 }
@@ -58,7 +58,7 @@ fn the_line_for_people_says_what_holds() {
          system calls: filtered"
     );
     assert_eq!(
-        Enforced::least(Access::Full, Network::Host).to_string(),
+        Enforced::least(Access::Full, &Network::Host).to_string(),
         "files: all of this user's (no Landlock), network: the host's, processes: the host's, capabilities: this \
          user's, system calls: all"
     );

@@ -129,6 +129,22 @@ pub enum Error {
         /// The kernel's reason.
         source: io::Error,
     },
+    /// An entry of the list of hosts, or the word for a network, is none.
+    #[error("network `{}`: {reason}", entry.escape_debug())]
+    NetworkEntry {
+        /// As given.
+        entry: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The gateway to listed hosts could not be made.
+    #[error("{act}")]
+    Gateway {
+        /// What was tried.
+        act: &'static str,
+        /// The kernel's reason.
+        source: io::Error,
+    },
     /// The processes that wait for a command could not be started.
     #[error("start the processes of the boundary")]
     Early {
@@ -163,6 +179,8 @@ impl Error {
             Self::DirectoryHidden { .. } => "directory_hidden",
             Self::File { .. } => "file_failed",
             Self::Layer { .. } => "layer_unavailable",
+            Self::NetworkEntry { .. } => "network_entry_invalid",
+            Self::Gateway { .. } => "gateway_failed",
             Self::Early { .. } => "early_failed",
             Self::Filter { .. } => "filter_failed",
         }

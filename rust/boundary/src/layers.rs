@@ -130,6 +130,9 @@ impl fmt::Display for Layer {
     }
 }
 
+/// The gateway to listed hosts: no wall but a hole in one, so that it is reported beside the layers.
+const GATEWAY: u64 = 1 << 63;
+
 /// Some of the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LayerSet(u64);
@@ -163,6 +166,18 @@ impl LayerSet {
     #[must_use]
     pub const fn less(self, layer: Layer) -> Self {
         Self(self.0 & !layer.bit())
+    }
+
+    /// This set with the gateway to listed hosts.
+    #[must_use]
+    pub(crate) const fn with_gateway(self) -> Self {
+        Self(self.0 | GATEWAY)
+    }
+
+    /// Whether the network namespace has a gateway to listed hosts.
+    #[must_use]
+    pub(crate) const fn has_gateway(self) -> bool {
+        self.0 & GATEWAY != 0
     }
 
     /// Whether the layer is in the set.

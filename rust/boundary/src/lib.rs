@@ -4,7 +4,7 @@
 //! up. [`Boundary::prepare`] checks it and makes everything ready; [`Boundary::command`] gives commands that
 //! `coder_process` runs behind every wall at once:
 //!
-//! - user, mount, process, IPC, host name and (offline) network namespaces;
+//! - user, mount, process, IPC, host name and (offline) network namespaces, with a [`Gateway`] to listed hosts if asked;
 //! - a root assembled from what was granted, in which nothing else exists, read-only but for the granted writes;
 //! - a private home and `/tmp` ([`Scratch`]), a fresh `/proc`, and the few devices that harm nobody;
 //! - Landlock on files, abstract sockets and signals, and a filter of system calls, as second and third walls;
@@ -47,6 +47,7 @@ mod ground;
 mod layers;
 mod level;
 mod machine;
+mod network;
 mod paths;
 mod points;
 mod policy;
@@ -64,6 +65,7 @@ pub use git::GIT_OBJECTS;
 pub use ground::Ground;
 pub use layers::{Layer, LayerSet, UnknownLayer};
 pub use level::{Level, UnknownLevel};
+pub use network::{AllowList, Connection, Connections, Entry, Gateway, HostName, Outside, Resolve, Verdict};
 pub use policy::{Access, ExactFile, GitView, Mode, Network, Policy, Quarantine, Resources, Workspace};
 pub use probe::{Capabilities, Finding, Gap, explain, probe};
 pub use scratch::{Private, Scratch};

@@ -90,15 +90,18 @@ const ETC: [&str; 39] = [
     "timezone",
 ];
 
-/// What only a command with a network needs: where to ask for names, and where packages come from.
-const ETC_FOR_NETWORK: [&str; 4] = ["npmrc", "pip.conf", "resolv.conf", "static/resolv.conf"];
+/// What only a command with some network needs: where packages come from.
+const ETC_FOR_PACKAGES: [&str; 2] = ["npmrc", "pip.conf"];
+
+/// What only a command with the host's network needs: where to ask for names.
+const ETC_FOR_NAMES: [&str; 2] = ["resolv.conf", "static/resolv.conf"];
 
 /// Above these a file or directory is mounted instead of copied: a mount costs as much as a few pages.
 const COPY_BYTES: u64 = 16 * 1024;
 const COPY_ENTRIES: usize = 32;
 
 /// Everything of the machine that a command sees.
-pub(crate) fn parts(network: Network) -> Result<Vec<Part>, Error> {
+pub(crate) fn parts(network: &Network) -> Result<Vec<Part>, Error> {
     let mut parts = Vec::new();
     for path in PROGRAMS {
         let path = PathBuf::from(path);
@@ -132,7 +135,12 @@ pub(crate) fn parts(network: Network) -> Result<Vec<Part>, Error> {
     }
     let etc = Path::new("/etc");
     let names = names(etc).map_err(Error::file("list", etc))?;
-    let for_network = ETC_FOR_NETWORK.iter().filter(|_| network == Network::Host);
+    let (packages, servers): (&[&str], &[&str]) = match network {
+        Network::None => (&[], &[]),
+        Network::Allow(_) => (&ETC_FOR_PACKAGES, &[]),
+        Network::Host => (&ETC_FOR_PACKAGES, &ETC_FOR_NAMES),
+    };
+    let for_network = packages.iter().chain(servers);
     let for_network = for_network.map(|path| (PathBuf::from(path), Known::ByName, Liveness::Live));
     let wanted = wanted(&ETC, &names).into_iter();
     let wanted = wanted.map(|(path, known)| (path, known, Liveness::Prepared));

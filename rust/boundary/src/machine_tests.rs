@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn secrets_of_etc_are_not_among_the_parts() {
-    let parts = parts(Network::Host).unwrap();
+    let parts = parts(&Network::Host).unwrap();
     let shown = |path: &str| parts.iter().any(|part| Path::new(path).starts_with(&part.path));
     for secret in [
         "/etc/shadow",

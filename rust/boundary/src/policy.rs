@@ -1,7 +1,7 @@
 //! What a command may touch, as plain data: nothing here is checked. [`Boundary::prepare`](crate::Boundary::prepare)
 //! checks it and builds what acts.
 
-use crate::Ground;
+use crate::{AllowList, Ground};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub struct Workspace {
 }
 
 /// Which network a command sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
     /// Its own, connected to nothing.
@@ -48,6 +48,8 @@ pub enum Network {
     None,
     /// The host's.
     Host,
+    /// Its own, with a gateway to the hosts of a list and to nothing else.
+    Allow(AllowList),
 }
 
 /// How Git's own files are shown, so that Git works in the workspace and can be turned against nobody.

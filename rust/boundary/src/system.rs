@@ -296,6 +296,57 @@ pub(crate) fn loopback_up() -> Called<()> {
     unsafe { call!(libc::SYS_ioctl, &socket, set, &raw const request) }.map(drop)
 }
 
+/// Makes a socket that listens on this network namespace's loopback and hands it to the host through `way_out`.
+pub(crate) fn hand_over_listener(way_out: c_int, port: u16) -> Called<()> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: no pointer is passed.
+    let listener = unsafe { call!(libc::SYS_socket, libc::AF_INET, kind) }.map(Descriptor::new)?;
+    // SAFETY: an all-zero structure is a valid start.
+    let mut address: libc::sockaddr_in = unsafe { zeroed() };
+    address.sin_family = libc::AF_INET as libc::sa_family_t;
+    address.sin_port = port.to_be();
+    address.sin_addr.s_addr = u32::from_be_bytes([127, 0, 0, 1]).to_be();
+    let size = size_of::<libc::sockaddr_in>();
+    // SAFETY: the structure outlives the call, and the size is its own.
+    unsafe { call!(libc::SYS_bind, &listener, &raw const address, size) }?;
+    // SAFETY: no pointer is passed.
+    unsafe { call!(libc::SYS_listen, &listener, LISTEN_QUEUE) }?;
+    send_descriptor(way_out, &listener)
+}
+
+/// How many connections wait for the host to take them.
+const LISTEN_QUEUE: c_int = 128;
+
+/// One control message that carries one descriptor, as the kernel lays it out: the header, the descriptor, padding.
+#[repr(C)]
+struct Rights {
+    header: libc::cmsghdr,
+    descriptor: c_int,
+    _padding: c_int,
+}
+
+fn send_descriptor(socket: c_int, descriptor: &Descriptor) -> Called<()> {
+    let byte = [0_u8];
+    let part = libc::iovec {
+        iov_base: byte.as_ptr().cast_mut().cast(),
+        iov_len: byte.len(),
+    };
+    // SAFETY: an all-zero structure is a valid start.
+    let mut rights: Rights = unsafe { zeroed() };
+    rights.header.cmsg_len = (size_of::<libc::cmsghdr>() + size_of::<c_int>()) as _;
+    rights.header.cmsg_level = libc::SOL_SOCKET;
+    rights.header.cmsg_type = libc::SCM_RIGHTS;
+    rights.descriptor = descriptor.raw();
+    // SAFETY: an all-zero structure is a valid start.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = (&raw const part).cast_mut();
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut rights).cast();
+    message.msg_controllen = size_of::<Rights>() as _;
+    // SAFETY: the header and all that it points to outlive the call.
+    unsafe { call!(libc::SYS_sendmsg, socket, &raw const message, libc::MSG_NOSIGNAL) }.map(drop)
+}
+
 /// A process control of plain numbers.
 pub(crate) fn control(option: c_int, second: libc::c_ulong, third: libc::c_ulong) -> Called<()> {
     // SAFETY: the options used here take numbers only.

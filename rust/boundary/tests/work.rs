@@ -303,9 +303,9 @@ fn full_access_is_no_boundary_and_says_so() {
         shell(&boundary, &script).printed(),
         format!("{}\nsecret", world.workspace.display())
     );
-    let full = Enforced::least(Access::Full, Network::Host);
+    let full = Enforced::least(Access::Full, &Network::Host);
     assert_eq!(boundary.planned(), &full);
-    let demand = Enforced::least(Access::Boundary, Network::None);
+    let demand = Enforced::least(Access::Boundary, &Network::None);
     assert_eq!(full.satisfies(&demand).unwrap_err().layer, Layer::UserNamespace);
 }
 
@@ -317,7 +317,7 @@ fn what_was_enforced_is_what_the_children_report() {
     let enforced = boundary.enforced(outcome.layers);
     assert_eq!(&enforced, boundary.planned());
     assert_eq!(
-        enforced.satisfies(&Enforced::least(Access::Boundary, Network::None)),
+        enforced.satisfies(&Enforced::least(Access::Boundary, &Network::None)),
         Ok(())
     );
     assert_eq!(enforced.network, Reach::Loopback);

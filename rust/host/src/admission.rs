@@ -128,13 +128,14 @@ impl Asked<'_> {
         let confine = Confine {
             repository: &repository,
             access: configuration.access,
+            network: configuration.network.as_ref(),
             workspace_access: self.grant.workspace_access,
             store,
             memory_bytes: self.grant.memory_bytes,
             environment: self.environment,
         };
         let confined = confine.prepare(ScratchPlace::create(store, &task.task_id)?)?;
-        let demand = Enforced::least(boundary_access(configuration.access), confined.network);
+        let demand = Enforced::least(boundary_access(configuration.access), &confined.network);
         confined
             .boundary
             .planned()
@@ -142,7 +143,7 @@ impl Asked<'_> {
             .map_err(|shortfall| Error::TooLittleEnforced {
                 missing: shortfall.to_string(),
             })?;
-        let description = crate::confine::describe(&confine, &shell, confined.network);
+        let description = crate::confine::describe(&confine, &shell, &confined.network);
 
         let capture = Capture {
             task: &task,

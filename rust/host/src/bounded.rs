@@ -12,7 +12,7 @@ use crate::dispatch::{self, Begun};
 use crate::finish::{self, Candidate, CommandEnd, Ended, Finish};
 use crate::grant::{Grant, Work};
 use crate::holding;
-use crate::outcome::{command_result, ending_word, proof_word};
+use crate::outcome::{Holding, command_result, ending_word, proof_word};
 use crate::patience::Patience;
 use crate::progress::{Progress, Watch, Watcher};
 use crate::recorder::Recorder;
@@ -288,7 +288,11 @@ impl Turn<'_> {
         let admitted = &self.admitted;
         let enforced = admitted.confined.boundary.enforced(outcome.layers);
         let bytes = usize::try_from(admitted.grant.stream_bytes).unwrap_or(usize::MAX);
-        let result = command_result(outcome, &enforced, bytes);
+        let held = Holding {
+            enforced: &enforced,
+            connections: None,
+        };
+        let result = command_result(outcome, &held, bytes);
         let (word, exit, _) = ending_word(&outcome.ending);
         let mut step = Step::new(Source::Agent, "");
         step.call = Some(call(

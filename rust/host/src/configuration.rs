@@ -6,6 +6,7 @@ use crate::container_profile::{ContainerProfile, ContainerText};
 use crate::grant::field;
 pub use crate::route::{Generation, IN_PROCESS, Provider, Route};
 use crate::route::{RouteText, is_default};
+use coder_boundary::{AllowList, Network};
 use coder_digest::{Digest, ModelName};
 pub use coder_models::{Effort, Protocol as Api};
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,36 @@ pub enum Knowledge {
     FrozenContext,
 }
 
+/// A network as written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum NetworkText {
+    None,
+    Host,
+    Allow(Vec<String>),
+}
+
+impl NetworkText {
+    fn check(self) -> Result<Network, Error> {
+        Ok(match self {
+            Self::None => Network::None,
+            Self::Host => Network::Host,
+            Self::Allow(entries) => {
+                let list = AllowList::try_from(entries).map_err(|error| field("network", error.to_string()))?;
+                Network::Allow(list)
+            }
+        })
+    }
+
+    fn of(network: &Network) -> Self {
+        match network {
+            Network::None => Self::None,
+            Network::Host => Self::Host,
+            Network::Allow(list) => Self::Allow(list.clone().into()),
+        }
+    }
+}
+
 /// The configuration as written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,6 +101,8 @@ pub(crate) struct ConfigurationText {
     /// A limit of earlier versions: read, without effect, never written.
     #[serde(default, skip_serializing)]
     max_steps: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    network: Option<NetworkText>,
     #[serde(default, skip_serializing_if = "is_default")]
     api: Api,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,6 +130,8 @@ pub struct Configuration {
     pub expected_controller_digest: Option<Digest>,
     /// What commands may reach.
     pub access: Access,
+    /// The network commands have, if it is not what the access mode has.
+    pub network: Option<Network>,
     /// The container that commands run in, if not the local boundary.
     pub container: Option<ContainerProfile>,
 }
@@ -147,6 +182,7 @@ impl ConfigurationText {
             knowledge: self.knowledge,
             expected_controller_digest: self.expected_controller_digest,
             access: self.access,
+            network: self.network.map(NetworkText::check).transpose()?,
             container: self.container.map(ContainerText::check).transpose()?,
         };
         configuration.fits_together()?;
@@ -176,6 +212,7 @@ impl Configuration {
             knowledge: Knowledge::Off,
             expected_controller_digest: None,
             access: Access::Boundary,
+            network: None,
             container: None,
         }
     }
@@ -212,6 +249,21 @@ impl Configuration {
                 "a synthetic run decides in its own process: \"in-process\"",
             ));
         }
+        match (&self.network, &self.container, self.access) {
+            (Some(_), Some(_), _) => {
+                return Err(field(
+                    "network",
+                    "commands in a container have no network: leave it out",
+                ));
+            }
+            (Some(Network::None | Network::Allow(_)), None, Access::Full) => {
+                return Err(field(
+                    "network",
+                    "with access `full` nothing keeps a command from the network: leave it out",
+                ));
+            }
+            (Some(_) | None, _, _) => {}
+        }
         match (&self.container, self.access) {
             (Some(_), Access::Toolchains | Access::Full) => Err(field(
                 "access",
@@ -219,6 +271,15 @@ impl Configuration {
             )),
             (Some(_), Access::Boundary) | (None, _) => Ok(()),
         }
+    }
+
+    /// The network commands have.
+    pub(crate) fn network(&self) -> Network {
+        let usual = match self.access {
+            Access::Boundary => Network::None,
+            Access::Toolchains | Access::Full => Network::Host,
+        };
+        self.network.clone().unwrap_or(usual)
     }
 
     pub(crate) fn to_text(&self) -> Result<ConfigurationText, Error> {
@@ -239,6 +300,7 @@ impl Configuration {
             container: self.container.as_ref().map(ContainerProfile::to_text).transpose()?,
             fallbacks: self.fallbacks.iter().map(Route::to_text).collect(),
             access: self.access,
+            network: self.network.as_ref().map(NetworkText::of),
             max_steps: None,
             api: primary.api,
             credential_env: primary.credential_env,

@@ -86,8 +86,13 @@ fn everything_that_can_be_on_survives_writing_too() {
     assert_eq!(serde_json::to_value(checked.to_text().unwrap()).unwrap(), written);
     let mut written = scripted();
     written["access"] = json!("toolchains");
+    written["network"] = json!({ "allow": ["registry.example:443", "*.b.example:8080+private"] });
     let checked = read(written.clone()).unwrap();
     assert_eq!(checked.access, Access::Toolchains);
+    assert_eq!(
+        checked.network().to_string(),
+        "allow:registry.example:443,*.b.example:8080+private"
+    );
     assert_eq!(serde_json::to_value(checked.to_text().unwrap()).unwrap(), written);
 }
 
@@ -119,11 +124,28 @@ fn what_is_off_means_the_same_as_what_is_left_out(#[case] name: &str, #[case] va
 #[case::decision_endpoint("decision_endpoint", json!("http://127.0.0.1:1"), "decision_endpoint")]
 #[case::decision_query("decision_endpoint", json!("https://d.example/?k=1"), "decision_endpoint")]
 #[case::decision_user("decision_endpoint", json!("https://u@d.example"), "decision_endpoint")]
+#[case::network_entry("network", json!({ "allow": ["a.example"] }), "network")]
+#[case::network_without_entries("network", json!({ "allow": [] }), "network")]
 #[case::mixed_synthetic("fallbacks", json!([synthetic("x")]), "fallbacks[0].provider")]
 fn a_scripted_configuration_is_closed(#[case] name: &str, #[case] value: Value, #[case] field: &str) {
     let mut configuration = scripted();
     configuration[name] = value;
     assert_eq!(refused(configuration), field);
+}
+
+#[rstest]
+#[case::none(json!("none"))]
+#[case::listed(json!({ "allow": ["a.example:443"] }))]
+fn full_access_and_a_container_name_no_network(#[case] network: Value) {
+    let mut written = scripted();
+    written["network"] = network.clone();
+    written["access"] = json!("full");
+    assert_eq!(refused(written), "network");
+    let mut written = codex();
+    written["fallbacks"] = json!([]);
+    written["network"] = network;
+    written["container"] = container();
+    assert_eq!(refused(written), "network");
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 pub(crate) struct Confine<'a> {
     pub(crate) repository: &'a Repository,
     pub(crate) access: Access,
+    /// The network, if it is not what the access mode has.
+    pub(crate) network: Option<&'a Network>,
     pub(crate) workspace_access: WorkspaceAccess,
     pub(crate) store: &'a Path,
     pub(crate) memory_bytes: u64,
@@ -74,7 +76,10 @@ impl Confine<'_> {
             }
             Access::Full => return Err(Error::AccessUnavailable),
         };
-        let network = policy.network;
+        if let Some(network) = self.network {
+            policy.network = network.clone();
+        }
+        let network = policy.network.clone();
         Ok(Confined {
             boundary: Boundary::prepare(policy, scratch)?,
             toolchains,
@@ -183,7 +188,7 @@ impl Absent {
 }
 
 /// The environment of a run in words for the model: what commands may touch and what they find.
-pub(crate) fn describe(confine: &Confine<'_>, shell: &Path, network: Network) -> String {
+pub(crate) fn describe(confine: &Confine<'_>, shell: &Path, network: &Network) -> String {
     let repository = confine.repository;
     let head = match &repository.head {
         Head::Branch { reference, commit } => format!("on branch {reference} at {commit}"),
@@ -195,8 +200,14 @@ pub(crate) fn describe(confine: &Confine<'_>, shell: &Path, network: Network) ->
         WorkspaceAccess::Read => "It is read-only: look, do not change anything.",
     };
     let network = match network {
-        Network::None => "There is no network: nothing can be downloaded, and only a loopback of your own exists.",
-        Network::Host => "The network is open.",
+        Network::None => {
+            "There is no network: nothing can be downloaded, and only a loopback of your own exists.".to_owned()
+        }
+        Network::Host => "The network is open.".to_owned(),
+        Network::Allow(list) => format!(
+            "The network is what the proxy variables of the environment lead to: {list}. Any other host or port is \
+             refused there, and nothing else leads out."
+        ),
     };
     let git = match (&repository.kind, confine.workspace_access, branch_directory(repository)) {
         (_, WorkspaceAccess::Read, _) => "Git can be read.",

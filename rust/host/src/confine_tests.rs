@@ -2,10 +2,11 @@ use super::*;
 use crate::testing::World;
 use rstest::rstest;
 
-fn described(repository: &Repository, workspace_access: WorkspaceAccess, network: Network) -> String {
+fn described(repository: &Repository, workspace_access: WorkspaceAccess, network: &Network) -> String {
     let confine = Confine {
         repository,
         access: Access::Boundary,
+        network: None,
         workspace_access,
         store: Path::new("/nonexistent"),
         memory_bytes: 64 << 20,
@@ -32,7 +33,7 @@ fn the_whole_description_of_a_runs_own_worktree() {
         world.path("tree").display(),
         repository.head.commit().unwrap(),
     );
-    assert_eq!(described(&repository, WorkspaceAccess::Write, Network::None), expected);
+    assert_eq!(described(&repository, WorkspaceAccess::Write, &Network::None), expected);
 }
 
 #[rstest]
@@ -48,8 +49,20 @@ fn trap_n_what_git_can_do_is_said(#[case] branch: Option<&str>, #[case] access: 
     let world = World::new();
     world.repository();
     let repository = world.worktree("tree", branch);
-    let text = described(&repository, access, Network::Host);
+    let text = described(&repository, access, &Network::Host);
     assert!(text.contains(said) && text.contains("The network is open."), "{text}");
+}
+
+#[test]
+fn the_hosts_of_a_list_are_named() {
+    let world = World::new();
+    world.repository();
+    let repository = world.worktree("tree", None);
+    let network = "allow:a.test:443,b.test:80".parse().unwrap();
+    let text = described(&repository, WorkspaceAccess::Read, &network);
+    let said = "The network is what the proxy variables of the environment lead to: a.test:443,b.test:80. Any other host \
+                or port is refused there, and nothing else leads out.";
+    assert!(text.lines().any(|line| line == said), "{text}");
 }
 
 #[test]

@@ -6,7 +6,9 @@ use crate::outcome::{ending_word, peak_memory, tree_json};
 use crate::quarantine::Held;
 use crate::world;
 use crate::{Access, Error, git_link};
-use coder_boundary::{Boundary, Early, Enforced, Ground, Mode, Network, Policy, Private, Scratch, Workspace};
+use coder_boundary::{
+    Boundary, Connections, Early, Enforced, Gateway, Ground, Mode, Network, Outside, Policy, Private, Scratch, Workspace,
+};
 use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
 use coder_workspace::{Git, Published};
 use serde::Serialize;
@@ -99,7 +101,11 @@ impl Execution {
             Access::Full => return Ok(None),
         };
         let resources = self.memory_bytes.map(confine::resources).unwrap_or_default();
-        Ok(Some(Boundary::early(self.network.unwrap_or(usual), &resources)?))
+        match self.network.as_ref().unwrap_or(&usual) {
+            // Its gateway belongs to one command, and is handed over while that is secluded.
+            Network::Allow(_) => Ok(None),
+            network @ (Network::None | Network::Host) => Ok(Some(Boundary::early(network, &resources)?)),
+        }
     }
 
     /// Checks everything and makes the boundary ready for any number of commands.
@@ -161,19 +167,19 @@ impl Execution {
         if let Some(terminal) = environment("TERM") {
             policy.environment.push((OsString::from("TERM"), terminal));
         }
-        if let Some(network) = self.network {
-            if (self.access, network) == (Access::Full, Network::None) {
+        if let Some(network) = &self.network {
+            if self.access == Access::Full && *network != Network::Host {
                 return Err(crate::grant::field(
                     "network",
                     "with access `full` nothing keeps a command from the network; use `boundary` or leave it out",
                 ));
             }
-            policy.network = network;
+            policy.network = network.clone();
         }
         policy.environment.extend(self.variables.iter().cloned());
         let demand = match self.ground {
-            None => Enforced::least(policy.access, policy.network),
-            Some(_) => Enforced::least(coder_boundary::Access::Full, Network::Host),
+            None => Enforced::least(policy.access, &policy.network),
+            Some(_) => Enforced::least(coder_boundary::Access::Full, &Network::Host),
         };
         let private = match (self.access, self.commands) {
             // With full access home and `/tmp` are the host's.
@@ -233,6 +239,8 @@ pub struct Executed {
     pub outcome: Outcome,
     /// What really held it.
     pub enforced: Enforced,
+    /// What it did through the gateway to listed hosts, where it had one.
+    pub connections: Option<Connections>,
     /// Names that Git would obey and that a command could have made, and did.
     pub appeared: Vec<PathBuf>,
     /// What of the command's Git has reached the repository, where that lies elsewhere and anything was changed.
@@ -267,7 +275,11 @@ impl PreparedExecution {
         let Some((program, arguments)) = argv.split_first() else {
             return Err(crate::grant::field("command", "a program is needed"));
         };
-        let command = self.boundary.command(program).arguments(arguments.iter().cloned());
+        let gateway = self.boundary.gateway(Outside::of_this_machine())?;
+        let command = self
+            .boundary
+            .command_through(program, gateway.as_ref())
+            .arguments(arguments.iter().cloned());
         let command = match streams {
             Streams::Inherit => command
                 .stdin(Stdin::Inherit)
@@ -280,6 +292,7 @@ impl PreparedExecution {
         };
         let absent = Absent::in_view(&self.boundary);
         let outcome = self.watched(self.timed(command), early, cancel)?;
+        let connections = gateway.map(Gateway::finish);
         let enforced = self.boundary.enforced(outcome.layers);
         enforced
             .satisfies(&self.demand)
@@ -289,6 +302,7 @@ impl PreparedExecution {
         Ok(Executed {
             outcome,
             enforced,
+            connections,
             appeared: absent.appeared(),
             git: self.published()?,
         })
@@ -357,6 +371,9 @@ pub struct Report {
     pub usage: Value,
     /// What really held it.
     pub enforced: Enforced,
+    /// What it did through the gateway to listed hosts, where it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
     /// Names that Git would obey and that appeared.
     pub appeared: Vec<coder_digest::BytePath>,
     /// What of the command's Git has reached the repository, where anything was to.
@@ -382,6 +399,7 @@ impl From<&Executed> for Report {
                 |usage| json!({ "memory": peak_memory(usage.peak_memory), "cpu_seconds": usage.cpu.as_secs_f64() }),
             ),
             enforced: executed.enforced.clone(),
+            connections: executed.connections.clone(),
             appeared: executed.appeared.iter().map(|path| path.as_path().into()).collect(),
             git: executed.git.clone(),
         }

@@ -2,6 +2,7 @@
 //! must carry exactly these, so they are made from the grant alone and in one place.
 
 use crate::configuration::{Access, Configuration};
+use coder_boundary::Network;
 use coder_boundary::toolchains::System;
 
 /// The labels of one admission.
@@ -24,22 +25,31 @@ impl Labels {
                 read_scope: "host_user",
             },
             (None, Access::Toolchains) => Self {
-                network: "host_network",
+                network: network(&configuration.network(), system),
                 read_scope: "workspace_system_and_toolchains",
             },
-            (None, Access::Boundary) => Self::of_boundary(system),
+            (None, Access::Boundary) => Self {
+                network: network(&configuration.network(), system),
+                ..Self::of_boundary(system)
+            },
         }
     }
 
     /// Those of the offline boundary, in which a bounded command always runs.
     pub(crate) fn of_boundary(system: System) -> Self {
         Self {
-            network: match system {
-                System::Linux => "network_namespace_isolated",
-                System::MacOs => "external_ip_denied_localhost_allowed",
-            },
+            network: network(&Network::None, system),
             read_scope: "workspace_and_system",
         }
+    }
+}
+
+fn network(network: &Network, system: System) -> &'static str {
+    match (network, system) {
+        (Network::None, System::Linux) => "network_namespace_isolated",
+        (Network::None, System::MacOs) => "external_ip_denied_localhost_allowed",
+        (Network::Host, _) => "host_network",
+        (Network::Allow(_), _) => "network_allow_list",
     }
 }
 

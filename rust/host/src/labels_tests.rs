@@ -42,3 +42,31 @@ fn the_table_of_an_access_mode(
     };
     assert_eq!(Labels::of_repository(&configuration, system), contained);
 }
+
+#[rstest]
+#[case::listed(Access::Boundary, "allow:a.test:443", "network_allow_list", "workspace_and_system")]
+#[case::open(Access::Boundary, "host", "host_network", "workspace_and_system")]
+#[case::listed_tools(
+    Access::Toolchains,
+    "allow:a.test:443",
+    "network_allow_list",
+    "workspace_system_and_toolchains"
+)]
+#[case::offline_tools(
+    Access::Toolchains,
+    "none",
+    "network_namespace_isolated",
+    "workspace_system_and_toolchains"
+)]
+fn a_named_network_has_its_own_label(
+    #[case] access: Access,
+    #[case] written: &str,
+    #[case] network: &'static str,
+    #[case] read_scope: &'static str,
+) {
+    let mut configuration = Configuration::new(Route::new(ModelName::new("m").unwrap(), Generation::Synthetic));
+    configuration.access = access;
+    configuration.network = Some(written.parse().unwrap());
+    let labels = Labels { network, read_scope };
+    assert_eq!(Labels::of_repository(&configuration, System::Linux), labels);
+}

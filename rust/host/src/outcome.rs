@@ -2,7 +2,7 @@
 //! retains, and the text a person reads. No judgment of it.
 
 use coder_agent::Captured;
-use coder_boundary::Enforced;
+use coder_boundary::{Connections, Enforced};
 use coder_digest::display_bytes;
 use coder_process::{Death, Ending, Outcome, PeakMemory, Proof, Tree};
 use coder_trace::Bytes;
@@ -54,13 +54,20 @@ pub(crate) fn peak_memory(peak: PeakMemory) -> Value {
     }
 }
 
+/// What held a command, and what it did through its gateway, where it had one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Holding<'a> {
+    pub(crate) enforced: &'a Enforced,
+    pub(crate) connections: Option<&'a Connections>,
+}
+
 /// What the trace retains of a command: of each stream the last `stream_bytes` bytes at most.
-pub(crate) fn command_result(outcome: &Outcome, enforced: &Enforced, stream_bytes: usize) -> Value {
+pub(crate) fn command_result(outcome: &Outcome, held: &Holding<'_>, stream_bytes: usize) -> Value {
     let (ending, exit, death) = ending_word(&outcome.ending);
     let (group_clear, proof) = tree_json(outcome.tree);
     let (stdout_tail, stdout_tail_offset) = last(&outcome.stdout, stream_bytes);
     let (stderr, stderr_offset) = last(&outcome.stderr, stream_bytes);
-    json!({
+    let mut result = json!({
         "ending": ending,
         "exit": exit,
         "death": death,
@@ -75,8 +82,12 @@ pub(crate) fn command_result(outcome: &Outcome, enforced: &Enforced, stream_byte
         "stderr_truncated": stderr_offset > 0,
         "seconds": outcome.elapsed.as_secs_f64(),
         "memory": outcome.usage.as_ref().map(|usage| peak_memory(usage.peak_memory)),
-        "enforced": enforced,
-    })
+        "enforced": held.enforced,
+    });
+    if let (Some(connections), Some(fields)) = (held.connections, result.as_object_mut()) {
+        fields.insert("connections".to_owned(), json!(connections));
+    }
+    result
 }
 
 /// The last bytes of a stream without a gap, at most `most`, and where in the stream they begin.

@@ -185,7 +185,7 @@ impl Exporter {
             },
             ..Policy::default()
         };
-        let demand = Enforced::least(policy.access, Network::None);
+        let demand = Enforced::least(policy.access, &Network::None);
         let boundary = Boundary::prepare(policy, Private::Memory).map_err(failed)?;
         Ok(Self {
             boundary,

@@ -19,6 +19,7 @@ use crate::turns::Before;
 use crate::world::World;
 use crate::{Error, finish, judge};
 use coder_agent::{Event, HostFault, Limits, Observe, Outcome, Parts};
+use coder_boundary::Outside;
 use coder_digest::Clock;
 use coder_journal::{Head, Task};
 use coder_models::Client;
@@ -258,6 +259,10 @@ impl<'a> Turn<'a> {
             recorder: recorder.clone(),
             boundary: &admitted.confined.boundary,
             demand: admitted.demand.clone(),
+            outside: Outside {
+                clock: Arc::clone(&self.clock),
+                ..Outside::of_this_machine()
+            },
             shell: admitted.shell.clone(),
             files,
             description: admitted.description.clone(),

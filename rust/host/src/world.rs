@@ -3,12 +3,12 @@
 //! credentials, and cancellation").
 
 use crate::holding;
-use crate::outcome::{captured, command_result, joined, read_result};
+use crate::outcome::{Holding, captured, command_result, joined, read_result};
 use crate::progress::{Progress, Watch};
 use crate::recorder::Recorder;
 use crate::steering::Inbox;
 use coder_agent::{Captured, Env, HostFault, Ran, RanEnd, Viewed};
-use coder_boundary::{Boundary, Enforced};
+use coder_boundary::{Boundary, Connections, Enforced, Gateway, Outside};
 use coder_digest::Digest;
 use coder_process::{Cancel, Death, Ending, Event, Flow, Outcome, Output, Proof, Stream, Tree, Window};
 use coder_trace::{Bytes, Call, EffectKind, Intent, ProcessRecord, Source, Step, StreamName, StreamRecord};
@@ -28,6 +28,8 @@ const VIEW_BYTES: usize = 160_000;
 const STREAM_PIECE: usize = 256 * 1024;
 /// …or when the last piece is this old, so that a crash loses little of a slow command's output.
 const STREAM_AGE: Duration = Duration::from_secs(2);
+/// How many denied connections the model is told of.
+const DENIED_SHOWN: usize = 8;
 /// What of each stream's head is kept for the prompt; its tail is the grant's `stream_bytes`.
 const HEAD_BYTES: usize = 32 * 1024;
 
@@ -36,6 +38,8 @@ pub(crate) struct World<'b, 'a> {
     pub(crate) recorder: Recorder,
     pub(crate) boundary: &'b Boundary,
     pub(crate) demand: Enforced,
+    /// What gateways to listed hosts take from the outside.
+    pub(crate) outside: Outside,
     pub(crate) shell: PathBuf,
     pub(crate) files: Confined,
     pub(crate) description: String,
@@ -125,9 +129,13 @@ impl World<'_, '_> {
             head: HEAD_BYTES,
             tail: self.stream_bytes,
         };
+        let gateway = match self.boundary.gateway(self.outside.clone()) {
+            Ok(gateway) => gateway,
+            Err(error) => return self.not_started(script, intent, &error),
+        };
         let command = self
             .boundary
-            .command(&self.shell)
+            .command_through(&self.shell, gateway.as_ref())
             .arguments(["-c", script])
             .stdout(Output::Capture(window))
             .stderr(Output::Capture(window))
@@ -167,14 +175,26 @@ impl World<'_, '_> {
             Ok(outcome) => outcome,
             Err(error) => return self.not_started(script, intent, &error),
         };
-        self.concluded(script, intent, &outcome, flushed)
+        let connections = gateway.map(Gateway::finish);
+        self.concluded(script, intent, (&outcome, connections.as_ref()), flushed)
     }
 
     /// The command ran: retains what it came to and tells the loop.
-    fn concluded(&mut self, script: &str, intent: Intent, outcome: &Outcome, flushed: Result<(), HostFault>) -> Ran {
+    fn concluded(
+        &mut self,
+        script: &str,
+        intent: Intent,
+        (outcome, connections): (&Outcome, Option<&Connections>),
+        flushed: Result<(), HostFault>,
+    ) -> Ran {
         let enforced = self.boundary.enforced(outcome.layers);
         let (end, note) = judged(outcome);
-        let result = command_result(outcome, &enforced, self.stream_bytes);
+        let note = joined_notes(note, connections.and_then(denied));
+        let held = Holding {
+            enforced: &enforced,
+            connections,
+        };
+        let result = command_result(outcome, &held, self.stream_bytes);
         let mut step = Step::new(Source::Agent, "");
         let shown = joined(outcome);
         step.call = Some(call(&intent, script, shown, &end.to_string(), outcome.elapsed));
@@ -204,9 +224,10 @@ impl World<'_, '_> {
         }
     }
 
-    fn not_started(&mut self, script: &str, intent: Intent, error: &coder_process::Error) -> Ran {
+    fn not_started(&mut self, script: &str, intent: Intent, error: &(dyn std::error::Error + 'static)) -> Ran {
         let reason = chain(error);
-        let unknown = matches!(error, coder_process::Error::Watch { .. });
+        let error = error.downcast_ref::<coder_process::Error>();
+        let unknown = matches!(error, Some(coder_process::Error::Watch { .. }));
         let cancelled = self.cancel.is_cancelled() && !unknown;
         let result = json!({ "ending": if unknown { "unknown" } else { "not_started" }, "exit": null, "group_clear": !unknown, "reason": reason });
         let mut step = Step::new(Source::Agent, "");
@@ -222,7 +243,7 @@ impl World<'_, '_> {
                 ..not_run(None, None)
             };
         }
-        if let coder_process::Error::ArgumentsTooLarge { .. } = error {
+        if let Some(coder_process::Error::ArgumentsTooLarge { .. }) = error {
             return not_run(Some("the script is too long for one command".to_owned()), None);
         }
         // Whatever else kept the shell from starting will keep the next one from starting too.
@@ -310,6 +331,23 @@ pub(crate) fn call(intent: &Intent, script: &str, output: String, outcome: &str,
         purpose: None,
         extra: serde_json::Map::new(),
     }
+}
+
+/// What the gateway did not let through, for the model.
+fn denied(connections: &Connections) -> Option<String> {
+    let mut lines: Vec<String> = connections.denied().map(ToString::to_string).collect();
+    lines.dedup();
+    let more = lines.len().saturating_sub(DENIED_SHOWN);
+    lines.truncate(DENIED_SHOWN);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    (!lines.is_empty()).then(|| format!("the boundary's network: {}", lines.join("; ")))
+}
+
+fn joined_notes(first: Option<String>, second: Option<String>) -> Option<String> {
+    let notes: Vec<String> = [first, second].into_iter().flatten().collect();
+    (!notes.is_empty()).then(|| notes.join("\n"))
 }
 
 /// How the loop is told of an ending, with a note where the host had a hand in it.

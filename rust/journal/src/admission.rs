@@ -163,13 +163,11 @@ impl Admission {
                     )
             }
             (false, "full") => labels == ("host_network", "host_user"),
-            (false, "toolchains") => labels == ("host_network", "workspace_system_and_toolchains"),
+            (false, "toolchains") => {
+                labels.1 == "workspace_system_and_toolchains" && network_matches(configuration, "host", labels.0)
+            }
             (false, "boundary") => {
-                labels.1 == "workspace_and_system"
-                    && matches!(
-                        labels.0,
-                        "network_namespace_isolated" | "external_ip_denied_localhost_allowed"
-                    )
+                labels.1 == "workspace_and_system" && network_matches(configuration, "none", labels.0)
             }
             _ => false,
         }
@@ -179,5 +177,19 @@ impl Admission {
         self.context.is_null()
             || (self.context.get("task_revision").and_then(Value::as_u64) == Some(task.revision)
                 && self.context.get("prompt").and_then(Value::as_str) == Some(task.prompt()))
+    }
+}
+
+/// Whether a label is that of the network the configuration names, or of the access mode's own where it names none.
+fn network_matches(configuration: &Value, usual: &str, label: &str) -> bool {
+    let named = configuration.get("network").filter(|network| !network.is_null());
+    match named.map_or(Some(usual), Value::as_str) {
+        Some("none") => matches!(
+            label,
+            "network_namespace_isolated" | "external_ip_denied_localhost_allowed"
+        ),
+        Some("host") => label == "host_network",
+        Some(_) => false,
+        None => label == "network_allow_list" && named.is_some_and(|network| network.get("allow").is_some()),
     }
 }

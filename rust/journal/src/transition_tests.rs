@@ -141,6 +141,13 @@ fn a_pin_matches_in_either_form(#[case] pin: String) {
 #[case(json!({"model": "gpt-6-luna"}), "external_ip_denied_localhost_allowed", "workspace_and_system")]
 #[case(json!({"model": "gpt-6-luna", "access": "toolchains"}), "host_network", "workspace_system_and_toolchains")]
 #[case(json!({"model": "gpt-6-luna", "access": "full"}), "host_network", "host_user")]
+#[case(json!({"model": "gpt-6-luna", "network": {"allow": ["a.test:1"]}}), "network_allow_list", "workspace_and_system")]
+#[case(json!({"model": "gpt-6-luna", "network": "host"}), "host_network", "workspace_and_system")]
+#[case(
+    json!({"model": "gpt-6-luna", "access": "toolchains", "network": "none"}),
+    "network_namespace_isolated",
+    "workspace_system_and_toolchains"
+)]
 #[case(
     json!({"model": "x", "fallbacks": [{"model": "gpt-6-luna"}], "container": {"image": "i"}}),
     "container_network_none",

@@ -44,10 +44,10 @@ impl Boundary {
     ) -> PyResult<Self> {
         let paths = |names: Option<Names>| names.map_or_else(|| Ok(Vec::new()), |names| names.absolute());
         let access = access_mode(access)?;
-        let network = network.map(network_reach).transpose()?;
-        if access == Access::Full && network == Some(Network::None) {
+        let network: Option<Network> = network.map(network_reach).transpose()?;
+        if access == Access::Full && matches!(network, Some(Network::None | Network::Allow(_))) {
             return Err(PyValueError::new_err(
-                "nothing is confined with access=\"full\", so the network cannot be \"none\"",
+                "nothing is confined with access=\"full\", so the network can only be \"host\"",
             ));
         }
         let host = Variables::of(py)?;
@@ -159,13 +159,8 @@ fn access_mode(word: &str) -> PyResult<Access> {
 }
 
 fn network_reach(word: &str) -> PyResult<Network> {
-    match word {
-        "none" => Ok(Network::None),
-        "host" => Ok(Network::Host),
-        other => Err(PyValueError::new_err(format!(
-            "network is \"none\" or \"host\", not {other:?}"
-        ))),
-    }
+    word.parse()
+        .map_err(|error: coder_boundary::Error| PyValueError::new_err(error.to_string()))
 }
 
 fn variables(mapping: &Bound<'_, PyAny>) -> PyResult<Vec<(OsString, OsString)>> {

@@ -1,6 +1,7 @@
 //! `microcoder`: run an agent, run one command, see what this machine can do.
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use coder_boundary::Network;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -73,15 +74,6 @@ pub enum AccessWord {
     Full,
 }
 
-/// Which network a command sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum NetworkWord {
-    /// A network of its own with nothing in it
-    None,
-    /// This computer's network
-    Host,
-}
-
 /// `microcoder run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
@@ -125,6 +117,10 @@ pub struct RunArguments {
     /// What commands may reach
     #[arg(long, value_enum, default_value = "boundary")]
     pub access: AccessWord,
+    /// The network commands see: none, host, or allow:HOST:PORT[,HOST:PORT…] (default: none, and host with --access
+    /// toolchains)
+    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    pub network: Option<Network>,
     /// The memory bound of each command's processes, such as 512M or 2G
     #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = crate::bytes::parse)]
     pub memory: u64,
@@ -165,9 +161,10 @@ pub struct ExecArguments {
     /// The workspace is read-only
     #[arg(long)]
     pub read_only: bool,
-    /// The network the command sees (default: none, and host with --access toolchains or full)
-    #[arg(long, value_enum)]
-    pub network: Option<NetworkWord>,
+    /// The network the command sees: none, host, or allow:HOST:PORT[,HOST:PORT…] (default: none, and host with --access
+    /// toolchains or full)
+    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    pub network: Option<Network>,
     /// What the command may reach
     #[arg(long, value_enum, default_value = "boundary")]
     pub access: AccessWord,
@@ -194,4 +191,8 @@ pub struct DoctorArguments {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+fn network(text: &str) -> Result<Network, coder_boundary::Error> {
+    text.parse()
 }

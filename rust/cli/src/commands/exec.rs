@@ -1,10 +1,10 @@
 //! `microcoder exec`: one command inside the boundary, its streams the caller's own. The status is the command's; 124
 //! after a timeout, 125 when it was refused, 128 and the signal when one ended it.
 
-use crate::arguments::{AccessWord, ExecArguments, NetworkWord};
+use crate::arguments::{AccessWord, ExecArguments};
 use crate::output::{self, Failure};
 use crate::surroundings;
-use coder_boundary::{Mode, Network};
+use coder_boundary::Mode;
 use coder_host::{Access, Commands, Execution, Report, ReportFile, Streams};
 use coder_process::{Death, Ending};
 use std::ffi::OsString;
@@ -22,10 +22,7 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
         mode: if arguments.read_only { Mode::Read } else { Mode::Write },
         writes: absolute(&arguments.write),
         reads: absolute(&arguments.read),
-        network: arguments.network.map(|network| match network {
-            NetworkWord::None => Network::None,
-            NetworkWord::Host => Network::Host,
-        }),
+        network: arguments.network.clone(),
         access: access(arguments.access),
         memory_bytes: arguments.memory,
         timeout: arguments.timeout,
@@ -48,6 +45,9 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
     let executed = prepared
         .run_early(&arguments.command, Streams::Inherit, early, &cancel)
         .map_err(refused)?;
+    for connection in executed.connections.iter().flat_map(|connections| connections.denied()) {
+        output::talk(&format!("microcoder: network: {connection}"));
+    }
     for path in &executed.appeared {
         output::talk(&format!("microcoder: {} appeared; Git would obey it", path.display()));
     }

@@ -98,6 +98,7 @@ fn configuration(arguments: &RunArguments) -> Result<Configuration, Failure> {
         generation,
     };
     Ok(Configuration {
+        network: arguments.network.clone(),
         access: match arguments.access {
             AccessWord::Full => return Err(usage("--access full is for `exec` only; use toolchains")),
             word @ (AccessWord::Boundary | AccessWord::Toolchains) => super::exec::access(word),

@@ -54,6 +54,73 @@ fn a_timeout_ends_the_whole_tree() {
     }
 }
 
+#[test]
+fn listed_hosts_are_reached_and_every_connection_is_in_the_report() {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut seen = vec![0; 16];
+        client.read_exact(&mut seen).unwrap();
+        client
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nyes")
+            .unwrap();
+        seen
+    });
+    let world = World::empty();
+    let network = format!("allow:127.0.0.1:{port},unknown.invalid:1");
+    let script = format!(
+        "curl --silent --show-error http://127.0.0.1:{port}/; curl --silent --fail http://127.0.0.2:{port}/; echo $?"
+    );
+    let report = world.text("report.json");
+    let seen = world
+        .microcoder(&["exec", "--network", &network, "--report", &report])
+        .arguments(&["--", "sh", "-c", &script])
+        .run();
+    assert_eq!((seen.status, seen.stdout.as_str()), (0, "yes22\n"), "{}", seen.stderr);
+    assert_eq!(
+        seen.stderr,
+        format!("microcoder: network: 127.0.0.2:{port} refused: not on the list of allowed hosts\n")
+    );
+    assert_eq!(server.join().unwrap(), b"GET / HTTP/1.1\r\n");
+    let report: Value = serde_json::from_str(&world.read("report.json")).unwrap();
+    assert_eq!(report["enforced"]["network"], json!("listed"));
+    let listed: Vec<Value> = report["connections"]["listed"].as_array().unwrap().clone();
+    let shown: Vec<Value> = listed
+        .iter()
+        .map(|one| {
+            json!([
+                one["host"],
+                one["port"],
+                one["verdict"],
+                one["rule"],
+                one["received_bytes"]
+            ])
+        })
+        .collect();
+    let rule = format!("127.0.0.1:{port}");
+    let received = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nyes".len();
+    assert_eq!(
+        shown,
+        [
+            json!(["127.0.0.1", port, "allowed", rule, received]),
+            json!(["127.0.0.2", port, "refused", null, 0]),
+        ]
+    );
+}
+
+#[rstest]
+#[case::no_port("allow:example.org")]
+#[case::user("allow:user@example.org:443")]
+#[case::unknown("some")]
+fn a_network_that_is_none_is_refused(#[case] network: &str) {
+    let world = World::empty();
+    let seen = world.microcoder(&["exec", "--network", network, "--", "true"]).run();
+    assert_eq!((seen.status, seen.stdout.as_str()), (2, ""), "{}", seen.stderr);
+    assert!(seen.stderr.contains("network"), "{}", seen.stderr);
+}
+
 #[rstest]
 #[case::missing_program(&["--", "/no/such/program"], "program_not_found")]
 #[case::missing_name(&["--", "no-such-program"], "program_not_found")]

@@ -42,6 +42,58 @@ fn shell(world: &World, script: &Value) {
     assert_eq!(seen.status, 0, "{script}: {}", seen.stderr);
 }
 
+/// What the list refuses, the model is told, and the trace keeps.
+#[test]
+fn a_run_with_listed_hosts_records_each_connection_of_each_command() {
+    let world = World::new();
+    let ask = "curl --silent --fail http://127.0.0.1:9/ || echo second >>notes.txt";
+    let replies = [reply(&[ask], false), reply(&[], true)];
+    let document = run(&world, &replies)
+        .arguments(&["--json", "--network", "allow:registry.invalid:443"])
+        .inside("repo")
+        .json();
+    let task = &document["task"];
+    assert_eq!(
+        task["run"]["admission"]["network"],
+        json!("network_allow_list"),
+        "{task}"
+    );
+    let id = task["task_id"].as_str().unwrap();
+    let trace = world.read(&format!("tasks/{id}.1.atif.jsonl"));
+    let steps: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let held: Vec<&Value> = steps
+        .iter()
+        .filter_map(|step| {
+            step.pointer("/step/extra/result/result/connections")
+                .or_else(|| find(step, "connections"))
+        })
+        .collect();
+    let [connections] = held.as_slice() else {
+        panic!("{held:?}")
+    };
+    let one = &connections["listed"][0];
+    assert_eq!(
+        [&one["host"], &one["port"], &one["verdict"], &connections["omitted"]],
+        [&json!("127.0.0.1"), &json!(9), &json!("refused"), &json!(0)]
+    );
+    assert!(trace.contains("the boundary's network: 127.0.0.1:9 refused: not on the list of allowed hosts"));
+    world
+        .coder(&["task", "verify", id, "--store", &world.text("tasks")])
+        .run()
+        .printed();
+}
+
+/// The first value under a name, however deep.
+fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(fields) => fields
+            .get(name)
+            .or_else(|| fields.values().find_map(|field| find(field, name))),
+        Value::Array(items) => items.iter().find_map(|item| find(item, name)),
+        _ => None,
+    }
+}
+
 #[rstest]
 fn from_any_directory_of_the_repository(#[values("repo", "repo/inner")] directory: &str) {
     let world = World::new();

@@ -69,13 +69,14 @@ impl Admitted {
         let confine = Confine {
             repository: &tree.repository,
             access: Access::Boundary,
+            network: None,
             workspace_access: asked.grant.workspace_access,
             store: asked.store.path(),
             memory_bytes: asked.grant.memory_bytes,
             environment: asked.environment,
         };
         let confined = confine.prepare(ScratchPlace::create(asked.store.path(), &task.task_id)?)?;
-        let demand = Enforced::least(coder_boundary::Access::Boundary, Network::None);
+        let demand = Enforced::least(coder_boundary::Access::Boundary, &Network::None);
         confined
             .boundary
             .planned()

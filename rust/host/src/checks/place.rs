@@ -56,7 +56,7 @@ impl Place<'_> {
         policy.git = git;
         // Toolchains bring the network for downloads; a suite has it only where its manifest asks for that too.
         policy.network = if needs.network { Network::Host } else { Network::None };
-        let demand = Enforced::least(policy.access, policy.network);
+        let demand = Enforced::least(policy.access, &policy.network);
         let boundary = Boundary::prepare(policy, Scratch::create(self.scratch)?)?;
         boundary
             .planned()
