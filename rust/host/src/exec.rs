@@ -7,7 +7,8 @@ use crate::quarantine::Held;
 use crate::world;
 use crate::{Access, Error, git_link};
 use coder_boundary::{
-    Boundary, Connections, Early, Enforced, Gateway, Ground, Mode, Network, Outside, Policy, Private, Scratch, Workspace,
+    Boundary, Connections, Early, Enforced, Gateway, Ground, Mode, Network, Outside, Policy, Private, Scratch,
+    Workspace,
 };
 use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
 use coder_workspace::{Git, Published};

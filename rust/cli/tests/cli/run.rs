@@ -46,7 +46,7 @@ fn shell(world: &World, script: &Value) {
 #[test]
 fn a_run_with_listed_hosts_records_each_connection_of_each_command() {
     let world = World::new();
-    let ask = "curl --silent --fail http://127.0.0.1:9/ || echo second >>notes.txt";
+    let ask = "curl --silent --fail http://other.invalid:9/ || echo second >>notes.txt";
     let replies = [reply(&[ask], false), reply(&[], true)];
     let document = run(&world, &replies)
         .arguments(&["--json", "--network", "allow:registry.invalid:443"])
@@ -74,9 +74,9 @@ fn a_run_with_listed_hosts_records_each_connection_of_each_command() {
     let one = &connections["listed"][0];
     assert_eq!(
         [&one["host"], &one["port"], &one["verdict"], &connections["omitted"]],
-        [&json!("127.0.0.1"), &json!(9), &json!("refused"), &json!(0)]
+        [&json!("other.invalid"), &json!(9), &json!("refused"), &json!(0)]
     );
-    assert!(trace.contains("the boundary's network: 127.0.0.1:9 refused: not on the list of allowed hosts"));
+    assert!(trace.contains("the boundary's network: other.invalid:9 refused: not on the list of allowed hosts"));
     world
         .coder(&["task", "verify", id, "--store", &world.text("tasks")])
         .run()
