@@ -1,5 +1,6 @@
 """The extension. Import its names from `coder_core`."""
 
+import builtins
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias, final, overload
@@ -8,11 +9,17 @@ from typing_extensions import Self
 
 from coder_core._values import Completed, Snapshot
 from coder_core.documents import (
+    Archived,
     AttestationVerification,
     BytePath,
+    Collected,
     Cursor,
     Enforced,
+    JournalHead,
+    Pending,
     Receipt,
+    Recovered,
+    Steered,
     Summary,
     Task,
     Verification,
@@ -26,8 +33,10 @@ __all__ = [
     "Store",
     "__version__",
     "generate_key",
+    "run_bounded",
     "run_repository",
     "snapshot",
+    "start",
     "verify_attestation",
 ]
 
@@ -57,6 +66,47 @@ def run_repository(grant: bytes | _Name, *, store: Store | _Name, deadline: floa
         CoderError: With the code `stopped`: the deadline passed before the grant was admitted.
         KeyboardInterrupt: An interrupt came, in the main thread; raised after the run was cancelled and its result
             recorded. The same holds for whatever another signal handler raises.
+    """
+
+def run_bounded(grant: bytes | _Name, *, store: Store | _Name, deadline: float | None = None) -> Task:
+    """Run the one command of a bounded-command grant to its end: `coder task execute`.
+
+    Args:
+        grant: The exact bytes of the grant, or the path of the file that holds them (at most 64 KiB). Text is a path.
+            Its `adapter_configuration` is null; one with another is refused with the code `grant_field`.
+        store: The task store, which must exist.
+        deadline: Seconds after which the run is cancelled, more than 0, as for `run_repository`. The grant's own
+            `wall_seconds` holds beside it.
+
+    Returns:
+        The task as the journal then has it. How the command ended is in `task["run"]["result"]`.
+
+    Raises:
+        Refused: The grant does not fit. Nothing ran and nothing was recorded.
+        StoreError: The store is missing, busy, full or damaged.
+        WorkspaceError: The workspace or its repository cannot be used.
+        BoundaryError: The machine cannot enforce what the grant needs.
+        CoderError: With the code `stopped`: the deadline passed before the grant was admitted.
+        KeyboardInterrupt: An interrupt came, in the main thread; raised after the command was ended and its result
+            recorded.
+    """
+
+def start(grant: bytes | _Name, *, store: Store | _Name) -> Pending:
+    """Start one grant of either kind in a process of its own, which outlives this one.
+
+    What can be found wrong without looking at the workspace is refused now. The process is this Python interpreter once
+    more, in a session of its own and with the few variables that a run needs. Whether the grant was admitted is found
+    out later: `Store.show` says when the task runs; if it stays queued, the last line of the file at `diagnostic_path`
+    is the refusal, as JSON. SIGINT, SIGTERM and SIGHUP to the process cancel the run, as does `Store.cancel`.
+
+    Args:
+        grant: The exact bytes of the grant, or the path of the file that holds them (at most 64 KiB). Text is a path.
+        store: The task store, which must exist.
+
+    Raises:
+        Refused: The grant does not fit the task, or its provider is not ready.
+        StoreError: The store is missing; with the code `already_started` while an earlier start of the task lives.
+        CoderError: With the code `configuration` where Python is embedded in another program.
     """
 
 def snapshot(path: _Name) -> Snapshot:
@@ -135,11 +185,110 @@ class Store:
             command_id: The name of the command, to repeat exactly this request safely. A new one by default.
         """
 
+    def correct(self, task_id: str, prompt: str, reason: str, *, command_id: str | None = None) -> Receipt:
+        """Replace a task's prompt, at whatever revision it is. A run that is under way stops; a new grant goes on.
+
+        Args:
+            task_id: The task.
+            prompt: The new prompt, at most 32 KiB.
+            reason: Why, for the record, at most 2048 bytes.
+            command_id: The name of the command, to repeat exactly this request safely. A new one by default.
+
+        Raises:
+            StoreError: With code `not_found`; `command_conflict` where the name was used for another request.
+        """
+
+    def continue_(self, task_id: str, prompt: str, *, command_id: str | None = None) -> Receipt:
+        """Queue another turn of a finished or cancelled task, at whatever revision it is. A new grant runs it.
+
+        Args:
+            task_id: The task.
+            prompt: The prompt of the turn, at most 32 KiB.
+            command_id: The name of the command, to repeat exactly this request safely. A new one by default.
+
+        Raises:
+            StoreError: With code `invalid_transition` for a task that is not finished or whose checks run,
+                `limit_exceeded` after 64 turns.
+        """
+
+    def steer(self, task_id: str, message: str) -> Steered:
+        """Leave a message that the running task reads before its next step. It is on disk when this returns.
+
+        Args:
+            task_id: The task.
+            message: At most 32 KiB; no control characters but line breaks and tabs.
+
+        Raises:
+            StoreError: With code `not_running` where no loop will read it, `invalid_message` for a text that is
+                refused, `limit_exceeded` when a turn's messages fill 1 MiB.
+        """
+
+    def recover(self, task_id: str) -> Recovered:
+        """Close what a vanished owner of the task left. Kills nothing and runs nothing again.
+
+        A run is recorded as ended where it is proved that nothing of it is left, and what its commands had committed is
+        taken over; otherwise the task stays unknown and keeps its tree. May wait ten seconds for processes that end.
+
+        Raises:
+            StoreError: With code `store_busy` where the owner lives.
+        """
+
+    def check(self, task_id: str, *, deadline: float | None = None) -> Task:
+        """Run the independent checks that the task's grant pinned, once, on a read-only candidate.
+
+        Args:
+            task_id: The task, whose last run has a result.
+            deadline: Seconds after which the checks are stopped, more than 0. They are then `unavailable`.
+
+        Returns:
+            The task; `task["checks"]` is the verdict, `task["run"]["report"]` what it rests on.
+
+        Raises:
+            StoreError: With code `invalid_transition` where there is nothing to check or it was checked before,
+                `store_busy` while the task has an owner, `workspace_busy`. Nothing ran then.
+            KeyboardInterrupt: An interrupt came, in the main thread; raised after the checks were recorded as
+                unavailable.
+        """
+
+    def archive(
+        self, task_ids: Iterable[str] | None = None, *, older_than: float | None = None
+    ) -> builtins.list[Archived]:
+        """Put finished or cancelled tasks away, so that they count for none of the store's bounds.
+
+        Stops at the first that is refused; what was put away before it stays so.
+
+        Args:
+            task_ids: The tasks.
+            older_than: Also every finished or cancelled task whose last step is at least so many seconds old.
+
+        Raises:
+            StoreError: With code `invalid_transition` for a task that is not finished or cancelled.
+        """
+
+    def restore(self, task_id: str) -> None:
+        """Take a task out again that was put away; nothing where it was not.
+
+        Raises:
+            StoreError: With code `limit_exceeded` where the store has no room for it.
+        """
+
+    def gc(self, *, dry_run: bool = False, older_than: float = 86_400.0) -> Collected:
+        """Clear away what nothing in the store names: what killed runs and writers left.
+
+        Args:
+            dry_run: Only say what would be removed.
+            older_than: Leave what is younger than so many seconds.
+        """
+
     def show(self, task_id: str) -> Task:
         """Look at a task."""
 
-    def list(self) -> list[Summary]:
-        """List all tasks, in the order they were submitted."""
+    def list(self, *, archived: bool = False) -> builtins.list[Summary]:
+        """List the tasks, in the order they were submitted.
+
+        Args:
+            archived: Also those that were put away.
+        """
 
     def view(self, task_id: str, limit: int = 100, cursor: Cursor | str | None = None) -> View:
         """Look at a task with one page of its evidence. Works at any time, also while the task runs.
@@ -156,20 +305,40 @@ class Store:
 
     @overload
     def verify(
-        self, task_id: str, *, attestation: None = None, key: None = None, document: None = None
+        self,
+        task_id: str,
+        *,
+        head: JournalHead | str | None = None,
+        attestation: None = None,
+        key: None = None,
+        document: None = None,
     ) -> Verification: ...
     @overload
     def verify(
-        self, task_id: str | None = None, *, attestation: bytes, key: _Name | None = None, document: None = None
+        self,
+        task_id: str | None = None,
+        *,
+        head: None = None,
+        attestation: bytes,
+        key: _Name | None = None,
+        document: None = None,
     ) -> AttestationVerification: ...
     @overload
     def verify(
-        self, task_id: str | None = None, *, attestation: None = None, key: None = None, document: bytes
+        self,
+        task_id: str | None = None,
+        *,
+        head: None = None,
+        attestation: None = None,
+        key: None = None,
+        document: bytes,
     ) -> Verification:
         """Re-derive everything about a task from the store alone and compare. A mismatch is an answer, not an error.
 
         Args:
             task_id: The task; with an attestation or a document, the task that it must be of.
+            head: The `journal_head` of an earlier verification, or its text `POSITION:DIGEST`: nothing of what the
+                store had then may be gone.
             attestation: A statement of `export` or the signed envelope around one: every subject and every field of its
                 predicate is derived again and compared.
             key: The file of the public key that must have signed the attestation.

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 
 __all__ = [
     "Admission",
+    "Archived",
     "Artifact",
     "Attestation",
     "AttestationVerification",
@@ -17,6 +18,8 @@ __all__ = [
     "Change",
     "Check",
     "CheckReport",
+    "Cleared",
+    "Collected",
     "CommandReport",
     "Configuration",
     "Correction",
@@ -30,12 +33,20 @@ __all__ = [
     "Execution",
     "FollowUp",
     "Intent",
+    "JournalHead",
+    "LeftOver",
     "Manifest",
+    "MovedReference",
+    "Pending",
     "Receipt",
+    "Recovered",
+    "RestoredReference",
     "Run",
     "RunResult",
     "Status",
+    "Steered",
     "Summary",
+    "TakenOver",
     "Task",
     "TraceFault",
     "Verdict",
@@ -155,7 +166,10 @@ class Admission(TypedDict):
 class RunResultExtras(TypedDict, total=False):
     """Keys of `RunResult` that may be absent."""
 
+    reason: str
     cleanup: str
+    git_restored: list[str]
+    appeared: list[BytePath]
     cost_microusd: int
     engine_microusd: int
     jev_microusd: int
@@ -229,6 +243,93 @@ class Task(TaskExtras):
     execution: Execution
     checks: Checks
     cancellation_reason: str | None
+
+
+class Pending(TypedDict):
+    """What is known once a detached run was started. Whether it was admitted, the task and the diagnostic say later."""
+
+    task_id: str
+    owner_process: int
+    admission: Literal["pending"]
+    grant_digest: Digest
+    diagnostic_path: str
+    message: str
+
+
+class Steered(TypedDict):
+    """A message that is on disk and waits for the next step of the turn."""
+
+    task_id: str
+    turn: int
+    message_digest: Digest
+    status: Status
+
+
+class MovedReference(TypedDict):
+    """A branch, or `HEAD`, and the commit or the branch where it is now."""
+
+    name: str
+    to: str
+
+
+class RestoredReference(TypedDict):
+    """A branch, `HEAD`, `index` or the whole `repository` that stays as it was, and why."""
+
+    name: str
+    reason: str
+
+
+class TakenOver(TypedDict):
+    """What of a run's Git has reached the repository, and what has not. `pack_bytes` is the size of the new objects."""
+
+    pack_bytes: int
+    moved: list[MovedReference]
+    index: bool
+    restored: list[RestoredReference]
+    unfinished: list[str]
+
+
+class Recovered(TypedDict):
+    """A task whose vanished owner's run was closed.
+
+    `remains` says what of the run may still exist; where it is empty, it is proved that nothing does. `git` is `None`
+    where there was nothing to take over, and while something remains.
+    """
+
+    task: Task
+    remains: list[str]
+    git: TakenOver | None
+
+
+class Archived(TypedDict):
+    """A task that was put away. `archived_at` is in milliseconds since 1970 UTC."""
+
+    task_id: str
+    archived_at: int
+
+
+class Cleared(TypedDict):
+    """One thing that was cleared away, by its path from the store, with the bytes its files had."""
+
+    kind: Literal["manifest", "blob", "temporary", "scratch", "lock", "command", "launch"]
+    path: str
+    bytes: int
+
+
+class LeftOver(TypedDict):
+    """One thing that stays although nothing names it, and why."""
+
+    path: str
+    reason: str
+
+
+class Collected(TypedDict):
+    """What clearing up a store came to, or with `dry_run` would come to. `bytes` counts everything in `cleared`."""
+
+    sweep: Literal["remove", "dry_run"]
+    cleared: list[Cleared]
+    bytes: int
+    left: list[LeftOver]
 
 
 class Summary(TypedDict):

@@ -1,8 +1,10 @@
 """The world of a test: a repository with a linked worktree, a store beside it, recorded conversations, exact grants."""
 
+import contextlib
 import hashlib
 import json
 import os
+import select
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -99,6 +101,18 @@ class World:
     def submit(self, task: str) -> Receipt:
         return self.store().submit(self.command(task))
 
+    def submit_bounded(self, task: str) -> Receipt:
+        """Submit a task for one bounded command."""
+        command = self.command(task)
+        command["action"]["intent"]["configuration"] = {"adapter": "bounded-command", "model": None}
+        return self.store().submit(command)
+
+    def bounded_grant(self, task: str, script: str) -> bytes:
+        """The exact bytes of a grant that runs one shell script on a submitted task."""
+        return self.grant(
+            task, turn(), program="/bin/sh", arguments=["-c", script], wall_seconds=600, adapter_configuration=None
+        )
+
     def grant(self, task: str, *turns: dict[str, Any], **changed: Any) -> bytes:  # noqa: ANN401 - any field of a grant
         """The exact bytes of a grant that runs a recorded conversation on a submitted task."""
         script = self.home / f"{task}.conversation.json"
@@ -132,6 +146,20 @@ class World:
             **changed,
         }
         return json.dumps(grant).encode()
+
+
+def ended(process: int, seconds: float = 120) -> None:
+    """Wait until a process has ended. It may be a child of this one, and is then reaped."""
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([handle], [], [], seconds)[0], f"process {process} goes on"
+    finally:
+        os.close(handle)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(process, 0)
 
 
 def processes_with(mark: str) -> list[int]:

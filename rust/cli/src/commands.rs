@@ -4,6 +4,7 @@ mod capability;
 mod demo;
 mod doctor;
 mod exec;
+mod granted;
 mod key;
 mod repository;
 mod run;

@@ -9,6 +9,7 @@ mod commands;
 mod output;
 mod programs;
 mod progress;
+mod published;
 mod surroundings;
 
 pub use arguments::{Coder, Microcoder};

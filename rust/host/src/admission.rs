@@ -121,6 +121,7 @@ impl Asked<'_> {
 
         let mut recovered = sweep::own(self.store, &task.task_id, &git);
         recovered.extend(sweep::recover(self.store, &git));
+        recovered.extend(sweep::commands(&workspace)?);
         if !recovered.is_empty() && Repository::identify(&git, &workspace)? != repository {
             // What a killed run had committed in this very worktree has just arrived.
             return Err(Error::SourceChanged { path: workspace });

@@ -5,9 +5,9 @@
 mod admit;
 
 use crate::Error;
-use crate::admission::{Asked, Tree, trace_file};
+use crate::admission::{Tree, trace_file};
 use crate::cancellation::{LastLook, watched};
-use crate::confine::{Absent, Environment};
+use crate::confine::Absent;
 use crate::dispatch::{self, Begun};
 use crate::finish::{self, Candidate, CommandEnd, Ended, Finish};
 use crate::grant::{Grant, Work};
@@ -17,6 +17,7 @@ use crate::patience::Patience;
 use crate::progress::{Progress, Watch, Watcher};
 use crate::recorder::Recorder;
 use crate::retention_lock::RetentionLock;
+use crate::run::GrantRun;
 use crate::store_place::open_existing;
 use crate::world::{Pieces, STDOUT_STOP, call, chain, flow};
 pub(crate) use admit::compare;
@@ -32,41 +33,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a bounded command is given.
-pub struct BoundedRun<'a> {
-    /// The grant's exact bytes.
-    pub grant: &'a [u8],
-    /// The task store, which must exist.
-    pub store: &'a Path,
-    /// The clock.
-    pub clock: Arc<dyn Clock>,
-    /// Stops the run; a signal or a deadline of the caller turns it on.
-    pub cancel: Cancel,
-    /// The host's environment.
-    pub environment: &'a Environment<'a>,
-    /// The running executable.
-    pub controller: &'a Path,
-}
-
 /// Runs one bounded-command grant to its result and returns the task as the journal then has it.
 ///
 /// # Errors
 /// Any refusal before admission; nothing was run and nothing recorded then. After admission only the store's own
 /// failures: how the command ended is in the task's result.
-pub fn run_bounded<'a>(run: BoundedRun<'a>, watcher: &'a mut Watcher<'a>) -> Result<Task, Error> {
+pub fn run_bounded<'a>(run: GrantRun<'a>, watcher: &'a mut Watcher<'a>) -> Result<Task, Error> {
     let grant = Grant::parse(run.grant)?;
     let wall = wall(&grant)?;
     let store = open_existing(run.store, Arc::clone(&run.clock))?;
-    let asked = Asked {
-        grant,
-        store: &store,
-        environment: run.environment,
-        controller: run.controller,
-        clock: &run.clock,
-        cancel: &run.cancel,
-    };
     let patience = Patience::of(run.environment, run.cancel.clone())?;
-    let admitted = Admitted::admit(asked)?;
+    let admitted = Admitted::admit(run.asked(grant, &store))?;
     let recorded = admitted.record().and_then(|admission| {
         let event = coder_journal::Event::Admitted {
             admission: Box::new(admission),
@@ -211,8 +188,7 @@ impl Turn<'_> {
         step.extensions.insert("journal_head".to_owned(), json!(head));
         recorder.append(&step)?;
         for recovered in &admitted.recovered {
-            let words = format!("What task {} had committed was taken over.", recovered.task);
-            recorder.note(&words, "git_recovered", recovered)?;
+            recorder.note(&recovered.words(), "git_recovered", recovered)?;
         }
         Ok(())
     }

@@ -127,9 +127,12 @@ impl Execution {
             .chain(&self.writes)
             .filter_map(|path| path.canonicalize().ok())
             .collect();
-        let held = match (&place, self.mode) {
-            (Some(place), Mode::Write) => Held::for_command(&scratch_place(environment, &granted), place)?,
-            (Some(_), Mode::Read) | (None, _) => None,
+        let (recovered, held) = match (&place, self.mode) {
+            (Some(place), Mode::Write) => (
+                Held::recover_commands(place),
+                Held::for_command(&scratch_place(environment, &granted), place)?,
+            ),
+            (Some(_), Mode::Read) | (None, _) => (Vec::new(), None),
         };
         let view = held
             .as_ref()
@@ -194,6 +197,7 @@ impl Execution {
             demand,
             timeout: self.timeout,
             held: held.map(|held| Arc::new(Mutex::new(held))),
+            recovered,
             commands: self.commands,
         })
     }
@@ -203,21 +207,35 @@ fn world_access(access: Access) -> coder_boundary::Access {
     crate::admission::boundary_access(access)
 }
 
+/// The person's own place for temporary files, if one is named.
+fn named_place(environment: &Environment<'_>) -> Option<PathBuf> {
+    environment("TMPDIR")
+        .map(PathBuf::from)
+        .filter(|place| place.is_absolute())
+}
+
+/// Where this system keeps temporary files.
+const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
+/// Where commands of this person had their temporary files, as long as they did not grant the place itself.
+pub(crate) fn temporary_places(environment: &Environment<'_>) -> Vec<PathBuf> {
+    match named_place(environment) {
+        Some(named) => vec![named],
+        None => USUAL.map(PathBuf::from).to_vec(),
+    }
+}
+
 /// A place for the private scratch outside everything the command may write.
 fn scratch_place(environment: &Environment<'_>, granted: &[PathBuf]) -> PathBuf {
-    let named = environment("TMPDIR")
-        .map(PathBuf::from)
-        .filter(|place| place.is_absolute());
-    let usual = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
     let free = |place: &PathBuf| {
         place
             .canonicalize()
             .is_ok_and(|place| !granted.iter().any(|granted| place.starts_with(granted)))
     };
     // When every place is granted, the boundary refuses with its own words.
-    named
+    named_place(environment)
         .into_iter()
-        .chain(usual)
+        .chain(USUAL.map(PathBuf::from))
         .find(free)
         .unwrap_or_else(|| PathBuf::from("/tmp"))
 }
@@ -230,6 +248,7 @@ pub struct PreparedExecution {
     timeout: Option<Duration>,
     /// What Git changes in a linked worktree; taken over after each command.
     held: Option<Arc<Mutex<Held>>>,
+    recovered: Vec<Published>,
     commands: Commands,
 }
 
@@ -252,6 +271,11 @@ impl PreparedExecution {
     /// What every command will be held by, if the kernel gives all that is asked of it.
     pub fn planned(&self) -> &Enforced {
         self.boundary.planned()
+    }
+
+    /// What was taken over of the Git of earlier commands in this worktree whose hosts were killed.
+    pub fn recovered(&self) -> &[Published] {
+        &self.recovered
     }
 
     /// Runs one command to its end.

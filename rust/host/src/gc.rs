@@ -7,6 +7,8 @@ mod leftovers;
 mod named;
 
 use crate::Error;
+use crate::confine::Environment;
+use crate::exec::temporary_places;
 use crate::retention_lock::RetentionLock;
 use crate::store_place::open_existing;
 use coder_digest::{Clock, Timestamp};
@@ -45,6 +47,8 @@ pub enum Leftover {
     Scratch,
     /// A lock that was never used.
     Lock,
+    /// The private Git of a command without a run, whose host was killed and whose worktree is gone.
+    Command,
     /// The grant or the diagnostic of a finished task's launch; the journal has the grant's exact text.
     Launch,
 }
@@ -54,7 +58,7 @@ pub enum Leftover {
 pub struct Cleared {
     /// Its kind.
     pub kind: Leftover,
-    /// Where it was, from the store.
+    /// Where it was, from the store; what lies outside of it by its whole path.
     pub path: PathBuf,
     /// How many bytes its files had.
     pub bytes: u64,
@@ -63,7 +67,7 @@ pub struct Cleared {
 /// One thing that stays although nothing names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Left {
-    /// Where it is, from the store.
+    /// Where it is, from the store; what lies outside of it by its whole path.
     pub path: PathBuf,
     /// Why it stays.
     pub reason: String,
@@ -82,17 +86,34 @@ pub struct Gc {
     pub left: Vec<Left>,
 }
 
-/// Clears away what nothing in the store at `path` names and nobody touched for `older_than`.
+/// Clears away what nothing in the store at `path` names and nobody touched for `older_than`, and in the places for temporary
+/// files what killed commands without a run left.
 ///
 /// # Errors
 /// [`Error::NoStore`]; the journal's own errors; what keeps the store from being read whole, since then nothing is known to be
 /// unnamed. What cannot be removed is no error and listed.
-pub fn gc(path: &Path, clock: Arc<dyn Clock>, sweep: Sweep, older_than: Duration) -> Result<Gc, Error> {
+pub fn gc(
+    path: &Path,
+    clock: Arc<dyn Clock>,
+    sweep: Sweep,
+    older_than: Duration,
+    environment: &Environment<'_>,
+) -> Result<Gc, Error> {
     let store = open_existing(path, Arc::clone(&clock))?;
-    clear_up(store, clock.as_ref(), sweep, older_than, WAIT)
+    let mut work = clear_up(store, clock.as_ref(), sweep, older_than, WAIT)?;
+    for place in temporary_places(environment) {
+        work.commands(&place);
+    }
+    Ok(work.sorted())
 }
 
-fn clear_up(store: Store, clock: &dyn Clock, sweep: Sweep, older_than: Duration, wait: Duration) -> Result<Gc, Error> {
+fn clear_up(
+    store: Store,
+    clock: &dyn Clock,
+    sweep: Sweep,
+    older_than: Duration,
+    wait: Duration,
+) -> Result<Work, Error> {
     let mut work = Work {
         now: clock.now(),
         older_than,
@@ -111,10 +132,7 @@ fn clear_up(store: Store, clock: &dyn Clock, sweep: Sweep, older_than: Duration,
     work.scratch()?;
     work.locks()?;
     work.launches()?;
-    let Gc { cleared, bytes, .. } = &mut work.done;
-    cleared.sort_by(|left, right| (left.kind, &left.path).cmp(&(right.kind, &right.path)));
-    *bytes = cleared.iter().map(|cleared| cleared.bytes).sum();
-    Ok(work.done)
+    Ok(work)
 }
 
 /// A clearing up that is under way.
@@ -126,6 +144,13 @@ struct Work {
 }
 
 impl Work {
+    fn sorted(mut self) -> Gc {
+        let Gc { cleared, bytes, .. } = &mut self.done;
+        cleared.sort_by(|left, right| (left.kind, &left.path).cmp(&(right.kind, &right.path)));
+        *bytes = cleared.iter().map(|cleared| cleared.bytes).sum();
+        self.done
+    }
+
     fn root(&self) -> &Path {
         self.store.path()
     }

@@ -8,7 +8,8 @@ use crate::configuration::Configuration;
 use crate::confine::Environment;
 use crate::grant::{Grant, NewGrant, WorkspaceAccess};
 use crate::progress::{Progress, Watcher};
-use crate::repository::{RepositoryRun, run_repository};
+use crate::repository::run_repository;
+use crate::run::GrantRun;
 use crate::view::KeptPatch;
 use crate::{Error, generation, grant, view};
 use coder_digest::{Clock, Digest, Identifier, TaskId, Timestamp};
@@ -232,7 +233,7 @@ impl Launch<'_> {
         });
         let grant = self.grant(task_id, task.intent_digest, receipt.revision, suites)?;
         keep_grant(store.path(), task_id, &grant)?;
-        let run = RepositoryRun {
+        let run = GrantRun {
             grant: grant.text.as_bytes(),
             store: store.path(),
             clock: Arc::clone(&self.clock),

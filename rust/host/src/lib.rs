@@ -52,6 +52,7 @@ mod request;
 mod requirements;
 mod retention_lock;
 mod route;
+mod run;
 mod screen;
 mod shell;
 mod shell_word;
@@ -70,7 +71,7 @@ pub use archive::{Archived, archive};
 pub use attestation::{
     PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, export_in_toto, verify_attestation, verify_document,
 };
-pub use bounded::{BoundedRun, run_bounded};
+pub use bounded::run_bounded;
 pub use checks::{
     Approval, Approved, CheckRun, Manifest, Needs, Outside, Pinned, ProtectedSuite, TrustStore, frozen_suites,
     run_checks,
@@ -92,11 +93,12 @@ pub use page::page;
 pub use progress::{Progress, Watcher};
 pub use recovery::{Recovered, recover};
 pub use report_file::{Existing, ReportFile};
-pub use repository::{RepositoryRun, run_repository};
+pub use repository::run_repository;
 pub use requirements::{
     CANDIDATE, CheckLineage, Edition, KnowledgeInput, PLAN_SCHEMA, Plan, PlannedCheck, Requirement, Requirements,
     SCHEMA as REQUIREMENTS_SCHEMA, without_run_number,
 };
+pub use run::GrantRun;
 pub use screen::{Colours, Screen};
 pub use shell_word::{shell_path, shell_word};
 pub use steering::{STEER_MESSAGE_BYTES, Steered, steer};

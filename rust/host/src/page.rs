@@ -4,6 +4,7 @@
 
 mod boundary;
 mod changes;
+mod checks;
 mod evidence;
 mod frame;
 mod header;

@@ -7,15 +7,19 @@ use crate::{Error, world};
 use coder_boundary::{Boundary, Enforced, GIT_OBJECTS, GitView, Network, Policy, Private, Resources};
 use coder_process::{Cancel, Command, Ending, Event, Flow, Outcome, Output, Stdin, Stream, Window};
 use coder_workspace::{
-    Error as WorkspaceError, Exported, Git, LinkedPlace, Published, Quarantine, Restored, Selection,
+    Error as WorkspaceError, Exported, FoundNote, Git, LinkedPlace, Note, Published, Quarantine, Reopened, Restored,
+    Selection,
 };
-use std::fs::File;
-use std::io::Write as _;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The name of a quarantine in the place of its run's scratch.
 pub(crate) const FOLDER: &str = "git";
+/// What the names of the directories begin with in which commands without a run have theirs.
+pub(crate) const COMMAND: &str = "microcoder-git-";
 /// The longest list of objects, in bytes: some 1,600,000 ids.
 const LIST_BYTES: usize = 64 * 1024 * 1024;
 /// How long listing or packing may take.
@@ -40,9 +44,17 @@ const ENVIRONMENT: [(&str, &str); 6] = [
 #[derive(Debug)]
 pub(crate) struct Held {
     quarantine: Quarantine,
-    /// Its parent, where that was made for it.
-    parent: Option<PathBuf>,
+    /// Where it was made for a command without a run.
+    own: Option<Own>,
     fate: Fate,
+}
+
+/// The directory that holds the quarantine of a command without a run.
+#[derive(Debug)]
+struct Own {
+    parent: PathBuf,
+    /// How it is found if this host is killed.
+    note: Note,
 }
 
 /// What becomes of a quarantine in the end.
@@ -59,33 +71,78 @@ impl Held {
     /// repository keeps branches in another way than as files.
     pub(crate) fn for_run(parent: &Path, place: &Place) -> Result<Option<Self>, Error> {
         let Place::Linked(linked) = place else { return Ok(None) };
-        Ok(Self::create(&parent.join(FOLDER), linked, None)?)
+        Ok(Self::create(&parent.join(FOLDER), linked)?)
     }
 
-    /// Makes one in a directory of its own in `parent`, for commands without a run.
+    /// Makes one in a directory of its own in `parent`, for commands without a run. It is noted before it is made.
     pub(crate) fn for_command(parent: &Path, place: &Place) -> Result<Option<Self>, Error> {
         let Place::Linked(linked) = place else { return Ok(None) };
-        let own = tempfile::Builder::new()
-            .prefix("microcoder-git-")
-            .tempdir_in(parent)
-            .map_err(Error::file("create a directory in", parent))?
-            .keep();
-        let made = Self::create(&own.join(FOLDER), linked, Some(own.clone()));
+        let made = tempfile::Builder::new().prefix(COMMAND).make_in(parent, |directory| {
+            let name = directory.file_name().unwrap_or_default();
+            let note = Note::write(linked, name, directory).map_err(io::Error::other)?;
+            DirBuilder::new().mode(0o700).create(directory).map(|()| note)
+        });
+        let made = made.map_err(Error::file("create a directory in", parent))?;
+        let (note, path) = made.into_parts();
+        let own = path.keep().map_err(|error| Error::file("keep", parent)(error.error))?;
+        let made = Self::create(&own.join(FOLDER), linked);
         if !matches!(made, Ok(Some(_))) {
             // What was made of it goes; the reason is the one to report.
             let _ = Quarantine::remove_at(&own);
         }
-        Ok(made?)
+        Ok(made?.map(|mut held| {
+            held.own = Some(Own { parent: own, note });
+            held
+        }))
     }
 
-    fn create(directory: &Path, place: &LinkedPlace, parent: Option<PathBuf>) -> Result<Option<Self>, WorkspaceError> {
+    /// Takes over what commands without a run left in the worktree at `place` when their hosts were killed. Best effort: what
+    /// cannot be read now, or is still held by something, waits for the next time.
+    pub(crate) fn recover_commands(place: &Place) -> Vec<Published> {
+        let Place::Linked(linked) = place else {
+            return Vec::new();
+        };
+        Note::left(&linked.admin)
+            .into_iter()
+            .filter_map(|found| Self::recover_command(linked, found))
+            .collect()
+    }
+
+    fn recover_command(place: &LinkedPlace, found: FoundNote) -> Option<Published> {
+        let FoundNote { mut note, directory } = found;
+        let own = directory.filter(|own| is_ours(own))?;
+        let directory = own.join(FOLDER);
+        match Quarantine::reopen(&directory) {
+            Ok(Reopened::Left(quarantine)) if quarantine.place().admin == place.admin => {
+                let Ok(git) = Git::find() else {
+                    note.keep();
+                    return None;
+                };
+                let mut held = Self::found(*quarantine);
+                held.own = Some(Own { parent: own, note });
+                let published = held.publish(&git);
+                (published != Published::default()).then_some(published)
+            }
+            Ok(Reopened::Unfinished | Reopened::WorktreeGone) => {
+                let _ = Quarantine::remove_at(&directory);
+                let _ = std::fs::remove_dir(&own);
+                None
+            }
+            Ok(Reopened::Left(_) | Reopened::InUse) | Err(_) => {
+                note.keep();
+                None
+            }
+        }
+    }
+
+    fn create(directory: &Path, place: &LinkedPlace) -> Result<Option<Self>, WorkspaceError> {
         let made = Quarantine::create(directory, place, Path::new(GIT_OBJECTS));
         if !matches!(made, Ok(Some(_))) && directory.exists() {
             let _ = Quarantine::remove_at(directory);
         }
         Ok(made?.map(|quarantine| Self {
             quarantine,
-            parent,
+            own: None,
             fate: Fate::Removed,
         }))
     }
@@ -94,7 +151,7 @@ impl Held {
     pub(crate) fn found(quarantine: Quarantine) -> Self {
         Self {
             quarantine,
-            parent: None,
+            own: None,
             fate: Fate::Removed,
         }
     }
@@ -155,14 +212,29 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.fate == Fate::Removed {
-            // What cannot be removed is private to this user; the next sweep looks again.
-            let _ = Quarantine::remove_at(self.quarantine.directory());
-            if let Some(parent) = &self.parent {
-                let _ = std::fs::remove_dir(parent);
+        match (self.fate, &mut self.own) {
+            (Fate::Removed, own) => {
+                // What cannot be removed is private to this user; the next sweep looks again.
+                let removed = Quarantine::remove_at(self.quarantine.directory());
+                if let Some(own) = own {
+                    let _ = std::fs::remove_dir(&own.parent);
+                    if removed.is_err() {
+                        own.note.keep();
+                    }
+                }
             }
+            (Fate::Kept, Some(own)) => own.note.keep(),
+            (Fate::Kept, None) => {}
         }
     }
+}
+
+/// A real directory of this user's: where temporary files are, others can make one too.
+pub(crate) fn is_ours(directory: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    directory
+        .symlink_metadata()
+        .is_ok_and(|status| status.is_dir() && status.uid() == user)
 }
 
 /// Reads a quarantine from inside a boundary.

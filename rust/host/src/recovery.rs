@@ -2,11 +2,12 @@
 //! only where it is proved that nothing of it is left, by the names its trace holds; otherwise it stays unknown, with what may
 //! still exist, and keeps its tree until a later look can prove it.
 
-use crate::Error;
+use crate::{Error, sweep};
 use coder_digest::{Digest, TaskId};
 use coder_journal::{Cleanup, Remains, Settled, Status, Store, Task};
 use coder_process::{Gone, Holder, Standing};
 use coder_trace::{EffectKind, EffectRecord, FaultKind, HolderRecord, PageSize, Reader, ResultRecord};
+use coder_workspace::Published;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -22,9 +23,12 @@ pub struct Recovered {
     pub task: Task,
     /// What of its run may still exist, in words; empty where nothing can.
     pub remains: Vec<String>,
+    /// What the run's commands had done with Git: what of it the repository has now, and what it has not, why and where it
+    /// stays. Nothing where there was nothing to take over, and while something of the run may still exist.
+    pub git: Option<Published>,
 }
 
-/// Closes what a vanished owner of `task` left.
+/// Closes what a vanished owner of `task` left, and takes over what its commands had committed.
 ///
 /// # Errors
 /// The journal's: `not_found`, `store_busy` where the owner lives.
@@ -34,9 +38,14 @@ pub fn recover(store: &Store, task: &TaskId) -> Result<Recovered, Error> {
         found = inspect(store.path(), task);
         found.remains()
     })?;
+    let git = match found.open.is_empty() {
+        true => sweep::one(store, task)?,
+        false => None,
+    };
     Ok(Recovered {
         task: recovered,
         remains: found.open,
+        git,
     })
 }
 

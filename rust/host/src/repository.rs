@@ -2,7 +2,7 @@
 //! the way: the epoch's in the journal, each request's and command's in the trace. After the run the candidate is
 //! observed, compared and kept, the trace sealed, the result recorded; whatever went wrong is in that result.
 
-use crate::admission::{Admitted, Asked, trace_file};
+use crate::admission::{Admitted, trace_file};
 use crate::cancellation::{LastLook, watched};
 use crate::confine::{Absent, Environment};
 use crate::dispatch::{self, Begun};
@@ -13,6 +13,7 @@ use crate::patience::Patience;
 use crate::progress::{Progress, Watch, Watcher};
 use crate::recorder::Recorder;
 use crate::retention_lock::RetentionLock;
+use crate::run::GrantRun;
 use crate::steering::Inbox;
 use crate::store_place::open_existing;
 use crate::turns::Before;
@@ -28,44 +29,19 @@ use coder_trace::{Session, SessionId, Source, Step, Writer};
 use coder_workspace::Confined as Files;
 use serde_json::json;
 use std::cell::RefCell;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// What a foreground run is given.
-pub struct RepositoryRun<'a> {
-    /// The grant's exact bytes.
-    pub grant: &'a [u8],
-    /// The task store, which must exist.
-    pub store: &'a Path,
-    /// The clock.
-    pub clock: Arc<dyn Clock>,
-    /// Stops the run; a signal or a deadline of the caller turns it on.
-    pub cancel: Cancel,
-    /// The host's environment: a key's variable, and for `toolchains` access where the tools are.
-    pub environment: &'a Environment<'a>,
-    /// The running executable.
-    pub controller: &'a Path,
-}
 
 /// Runs one grant to its result and returns the task as the journal then has it.
 ///
 /// # Errors
 /// Any refusal before admission; nothing was run and nothing recorded then. After admission only the store's own
 /// failures: what happens to the run is in its result.
-pub fn run_repository<'a>(run: RepositoryRun<'a>, watcher: &'a mut Watcher<'a>) -> Result<Task, Error> {
+pub fn run_repository<'a>(run: GrantRun<'a>, watcher: &'a mut Watcher<'a>) -> Result<Task, Error> {
     let grant = Grant::parse(run.grant)?;
     let store = open_existing(run.store, Arc::clone(&run.clock))?;
-    let asked = Asked {
-        grant,
-        store: &store,
-        environment: run.environment,
-        controller: run.controller,
-        clock: &run.clock,
-        cancel: &run.cancel,
-    };
     let patience = Patience::of(run.environment, run.cancel.clone())?;
-    let (admitted, client) = asked.admit()?;
+    let (admitted, client) = run.asked(grant, &store).admit()?;
     let recorded = admitted.record().and_then(|admission| {
         // Before the task is called running, so that whoever sees it running can reach it.
         let inbox = Inbox::create(store.path(), &admitted.task.task_id, admitted.task.turn())?;
@@ -205,8 +181,7 @@ impl<'a> Turn<'a> {
         }
         recorder.append(&step)?;
         for recovered in &admitted.recovered {
-            let words = format!("What task {} had committed was taken over.", recovered.task);
-            recorder.note(&words, "git_recovered", recovered)?;
+            recorder.note(&recovered.words(), "git_recovered", recovered)?;
         }
         let reason = judge::unavailable_reason(self.environment);
         recorder.note(

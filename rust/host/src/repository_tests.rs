@@ -50,7 +50,7 @@ fn run(place: &Place, grant: &Value, mut watcher: impl FnMut(&Progress<'_>)) -> 
     let grant = grant.to_string();
     let store = place.path("store");
     let controller = place.write("controller", "program");
-    let run = RepositoryRun {
+    let run = GrantRun {
         grant: grant.as_bytes(),
         store: &store,
         clock: clock(),

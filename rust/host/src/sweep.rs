@@ -2,12 +2,12 @@
 //! be told from what a live one uses: by the owner's lock. Takes over what a killed host's commands committed, and removes
 //! leftovers; never touches anything else.
 
-use crate::Error;
 use crate::quarantine::{FOLDER as GIT, Held};
+use crate::{Error, git_link};
 use coder_boundary::Scratch;
 use coder_digest::TaskId;
 use coder_journal::Store;
-use coder_workspace::{Git, Published, Quarantine, Reopened};
+use coder_workspace::{Git, Published, Quarantine, Reopened, Restored};
 use serde::Serialize;
 use std::fs::DirBuilder;
 use std::io;
@@ -55,11 +55,23 @@ impl Drop for ScratchPlace {
     }
 }
 
-/// What was taken over of a run whose host had ended before it could.
+/// What was taken over of a run or a command whose host had ended before it could.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Recovered {
-    pub(crate) task: TaskId,
+    /// The run's task; a command of `microcoder exec` has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) task: Option<TaskId>,
     pub(crate) git: Published,
+}
+
+impl Recovered {
+    /// The same for people.
+    pub(crate) fn words(&self) -> String {
+        match &self.task {
+            Some(task) => format!("What task {task} had committed was taken over."),
+            None => "What a command without a task had committed was taken over.".to_owned(),
+        }
+    }
 }
 
 /// Removes the scratch of every task whose owner is gone, but for what its commands committed. Best effort: what cannot be
@@ -71,6 +83,41 @@ pub(crate) fn scratch(store: &Store) {
 /// The same, and takes over what was committed.
 pub(crate) fn recover(store: &Store, git: &Git) -> Vec<Recovered> {
     all(store, Some(git))
+}
+
+/// The same for one task whose run is proved gone, and says also what could not be taken over and where it stays. Nothing
+/// where there was nothing to take over, or where somebody came to own the task meanwhile: an admission does the same.
+pub(crate) fn one(store: &Store, task: &TaskId) -> Result<Option<Published>, Error> {
+    let parent = store.path().join(FOLDER).join(task.as_str());
+    let quarantine = parent.join(GIT);
+    let Some(_unowned) = store.keep_unowned(task)? else {
+        return Ok(None);
+    };
+    let git = Git::find();
+    let taken = match &git {
+        Ok(git) => leftovers(&parent, task, Some(git)).pop().map(|recovered| recovered.git),
+        Err(_) => None,
+    };
+    if taken.is_none() && quarantine.exists() {
+        let why = match git {
+            Ok(_) => "it cannot be read, or something still holds it".to_owned(),
+            Err(error) => Error::from(error).message(),
+        };
+        return Ok(Some(stays(&quarantine, &why)));
+    }
+    // Others may be in it, and keep it.
+    let _ = std::fs::remove_dir(store.path().join(FOLDER));
+    Ok(taken)
+}
+
+fn stays(quarantine: &Path, why: &str) -> Published {
+    Published {
+        restored: vec![Restored {
+            name: "repository".to_owned(),
+            reason: format!("{why}; what commands made stays in {}", quarantine.display()),
+        }],
+        ..Published::default()
+    }
 }
 
 fn all(store: &Store, git: Option<&Git>) -> Vec<Recovered> {
@@ -105,7 +152,7 @@ fn leftovers(parent: &Path, task: &TaskId, git: Option<&Git>) -> Vec<Recovered> 
         if directory.file_name() == GIT {
             let published = git.and_then(|git| quarantine(&directory.path(), git));
             recovered.extend(published.map(|git| Recovered {
-                task: task.clone(),
+                task: Some(task.clone()),
                 git,
             }));
         } else {
@@ -114,6 +161,13 @@ fn leftovers(parent: &Path, task: &TaskId, git: Option<&Git>) -> Vec<Recovered> 
     }
     let _ = std::fs::remove_dir(parent);
     recovered
+}
+
+/// Takes over what commands without a run left in this worktree when their hosts were killed.
+pub(crate) fn commands(workspace: &Path) -> Result<Vec<Recovered>, Error> {
+    let taken = git_link::place(workspace)?.map(|place| Held::recover_commands(&place));
+    let recovered = taken.unwrap_or_default().into_iter();
+    Ok(recovered.map(|git| Recovered { task: None, git }).collect())
 }
 
 /// Nothing where there was nothing to take over, or where it must wait for another sweep.

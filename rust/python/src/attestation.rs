@@ -1,8 +1,8 @@
 //! What is done with attestations where there is no store: their verification as such, and the keys they are signed with.
 
+use crate::asked::Task;
 use crate::convert::{Name, parsed, text};
 use crate::error::{Class, detached, raise};
-use crate::store::Task;
 use coder_signing::{SigningKey, VerifyingKey};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

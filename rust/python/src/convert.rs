@@ -99,6 +99,26 @@ impl Seconds {
     }
 }
 
+/// How long ago something may be in seconds, from nothing on.
+#[derive(Clone, Copy)]
+pub(crate) struct Age(pub(crate) Duration);
+
+impl Age {
+    /// What is younger than a day may still be in use.
+    pub(crate) const DAY: Self = Self(Duration::from_secs(86_400));
+}
+
+impl FromPyObject<'_, '_> for Age {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, PyErr> {
+        let seconds: f64 = object.extract()?;
+        Duration::try_from_secs_f64(seconds)
+            .map(Self)
+            .map_err(|_| PyValueError::new_err(format!("{seconds} is no finite number of seconds from 0 on")))
+    }
+}
+
 /// The environment as Python has it at this moment. Copied, because another thread may change it while the work goes on.
 pub(crate) struct Variables(HashMap<Vec<u8>, Vec<u8>>);
 

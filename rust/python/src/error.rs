@@ -36,7 +36,12 @@ impl Class {
             | Error::NoStore { .. }
             | Error::Retained { .. }
             | Error::Absent { .. }
-            | Error::Unverified { .. } => Self::Store,
+            | Error::Unverified { .. }
+            | Error::ActionMismatch { .. }
+            | Error::AlreadyStarted { .. }
+            | Error::Message { .. }
+            | Error::NotRunning { .. }
+            | Error::InboxFull { .. } => Self::Store,
             Error::Trace(_) | Error::Attestation { .. } => Self::Trace,
             Error::Workspace(_) => Self::Workspace,
             Error::Boundary(_) | Error::Process(_) | Error::TooLittleEnforced { .. } => Self::Boundary,
@@ -61,6 +66,10 @@ impl Class {
             | Error::ProviderNotSupported { .. }
             | Error::ProviderUnavailable { .. }
             | Error::PathNotText { .. }
+            | Error::Manifest { .. }
+            | Error::Trust { .. }
+            | Error::NotApproved { .. }
+            | Error::Suite { .. }
             | Error::Signing(_)
             | Error::Models(_)
             | Error::Agent(_) => Self::Refused,

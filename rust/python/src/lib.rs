@@ -4,6 +4,7 @@
 //!
 //! Importing it opens no file, starts no thread and handles no signal.
 
+mod asked;
 mod attestation;
 mod boundary;
 mod convert;
@@ -11,6 +12,7 @@ mod error;
 mod held;
 mod run;
 mod snapshot;
+mod start;
 mod store;
 mod supervise;
 
@@ -21,9 +23,11 @@ mod _core {
     #[pymodule_export]
     use crate::boundary::Boundary;
     #[pymodule_export]
-    use crate::run::run_repository;
+    use crate::run::{run_bounded, run_repository};
     #[pymodule_export]
     use crate::snapshot::snapshot;
+    #[pymodule_export]
+    use crate::start::start;
     #[pymodule_export]
     use crate::store::Store;
     #[pymodule_export]

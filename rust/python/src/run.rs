@@ -1,12 +1,13 @@
-//! `run_repository`: one exact grant to its result, as `coder_host::run_repository` does it. A deadline or an interrupt of
-//! the caller stops the run and says so in the journal, so that the task itself tells why it was stopped.
+//! `run_repository` and `run_bounded`: one exact grant to its result, as the functions of coder-host of the same names do it.
+//! A deadline or an interrupt of the caller stops the run and says so in the journal, so that the task itself tells why it
+//! was stopped.
 
 use crate::convert::{Name, Seconds, Variables, parsed, text};
 use crate::error::{Class, detached, raise, raised};
 use crate::store::Store;
 use crate::supervise::{Stop, supervise};
 use coder_digest::{Clock, Digest, Identifier, SystemClock, TaskId, json};
-use coder_host::{Error, Grant, Progress, RepositoryRun, open_existing};
+use coder_host::{Carrying, Error, Grant, GrantRun, Progress, open_existing};
 use coder_process::{Cancel, Reason};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -33,7 +34,7 @@ impl FromPyObject<'_, '_> for GrantSource {
 }
 
 impl GrantSource {
-    fn read(self) -> Result<Vec<u8>, Error> {
+    pub(crate) fn read(self) -> Result<Vec<u8>, Error> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
             Self::File(path) => {
@@ -54,7 +55,7 @@ impl GrantSource {
 }
 
 /// A store: an open one, or where it is.
-pub(crate) struct StorePlace(PathBuf);
+pub(crate) struct StorePlace(pub(crate) PathBuf);
 
 impl FromPyObject<'_, '_> for StorePlace {
     type Error = PyErr;
@@ -71,6 +72,27 @@ impl FromPyObject<'_, '_> for StorePlace {
 #[pyo3(signature = (grant, *, store, deadline = None))]
 pub(crate) fn run_repository<'py>(
     py: Python<'py>,
+    grant: GrantSource,
+    store: StorePlace,
+    deadline: Option<Seconds>,
+) -> PyResult<Bound<'py, PyAny>> {
+    run(py, Carrying::Repository, grant, store, deadline)
+}
+
+#[pyfunction]
+#[pyo3(signature = (grant, *, store, deadline = None))]
+pub(crate) fn run_bounded<'py>(
+    py: Python<'py>,
+    grant: GrantSource,
+    store: StorePlace,
+    deadline: Option<Seconds>,
+) -> PyResult<Bound<'py, PyAny>> {
+    run(py, Carrying::BoundedCommand, grant, store, deadline)
+}
+
+fn run<'py>(
+    py: Python<'py>,
+    carrying: Carrying,
     grant: GrantSource,
     store: StorePlace,
     deadline: Option<Seconds>,
@@ -106,7 +128,7 @@ pub(crate) fn run_repository<'py>(
         Stop::Interrupt => stopping.stop(Reason::Interrupted, "the calling program was interrupted"),
     };
     let answer = supervise(py, due, &stop, || {
-        let run = RepositoryRun {
+        let run = GrantRun {
             grant: &bytes,
             store: &stopping.store,
             clock,
@@ -114,7 +136,7 @@ pub(crate) fn run_repository<'py>(
             environment: &|name| variables.get(name),
             controller: &controller,
         };
-        coder_host::run_repository(run, &mut |progress| match progress {
+        let mut watcher = |progress: &Progress<'_>| match progress {
             Progress::Admitted { .. } => stopping.admitted(),
             Progress::Prepared { .. }
             | Progress::Asking { .. }
@@ -123,8 +145,12 @@ pub(crate) fn run_repository<'py>(
             | Progress::Output { .. }
             | Progress::CommandEnded { .. }
             | Progress::Ended { .. } => {}
-        })
-        .map(|task| text(&task))
+        };
+        let task = match carrying {
+            Carrying::Repository => coder_host::run_repository(run, &mut watcher),
+            Carrying::BoundedCommand => coder_host::run_bounded(run, &mut watcher),
+        };
+        task.map(|task| text(&task))
     })?;
     let document = answer.map_err(|error| raised(py, &error))?;
     let document = document.map_err(|error| raise(py, Class::Base, "internal", &error.to_string()))?;

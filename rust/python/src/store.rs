@@ -1,18 +1,22 @@
 //! `Store`: the task store as coder-journal keeps it and coder-host looks at it. One open store serves many threads.
 
-use crate::convert::{Name, parsed, text, written};
-use crate::error::{Class, detached, raise};
+use crate::asked::{Command, Noted, Place, Task, Tasks, WorkspacePath, command_name};
+use crate::convert::{Age, Name, Seconds, Variables, parsed, text};
+use crate::error::{Class, detached, raise, raised};
 use crate::held::Held;
-use coder_digest::{BytePath, Clock, Identifier, SystemClock, TaskId};
-use coder_host::{Error, open_existing};
+use crate::supervise::{Stop, supervise};
+use coder_digest::{BytePath, Clock, SystemClock, TaskId};
+use coder_host::{CheckRun, Error, Sweep, TrustStore, open_existing};
+use coder_journal::Ask;
+use coder_process::{Cancel, Reason};
 use coder_signing::{SigningKey, VerifyingKey};
 use coder_trace::{Cursor, PageSize};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::PyBytes;
 use serde::Serialize;
+use serde_json::json;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,79 +24,6 @@ use std::sync::Arc;
 pub(crate) struct Store {
     store: Held<coder_journal::Store>,
     place: PathBuf,
-}
-
-/// A task's name. A malformed one is a mistake of the caller, like any other bad value.
-pub(crate) struct Task(pub(crate) TaskId);
-
-impl FromPyObject<'_, '_> for Task {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, PyErr> {
-        let name: String = object.extract()?;
-        match TaskId::new(name) {
-            Ok(task) => Ok(Self(task)),
-            Err(error) => Err(PyValueError::new_err(error.to_string())),
-        }
-    }
-}
-
-/// A command's exact bytes.
-struct Command(Vec<u8>);
-
-impl FromPyObject<'_, '_> for Command {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, PyErr> {
-        if let Ok(bytes) = object.cast::<PyBytes>() {
-            return Ok(Self(bytes.as_bytes().to_vec()));
-        }
-        match object.cast::<PyDict>() {
-            Ok(document) => Ok(Self(written(&document)?)),
-            Err(_) => Err(PyTypeError::new_err(
-                "a command is given as its exact bytes or as a dict",
-            )),
-        }
-    }
-}
-
-/// A place in a view, as the view before it wrote it.
-struct Place(String);
-
-impl FromPyObject<'_, '_> for Place {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, PyErr> {
-        if object.cast::<PyString>().is_ok() {
-            return Ok(Self(object.extract()?));
-        }
-        let Ok(document) = object.cast::<PyDict>() else {
-            return Err(PyTypeError::new_err("a cursor is the `next` of a view, or its text"));
-        };
-        String::from_utf8(written(&document)?)
-            .map(Self)
-            .map_err(|error| PyValueError::new_err(error.to_string()))
-    }
-}
-
-/// A path of the workspace: a name, or the form in which documents write one that is not UTF-8.
-struct WorkspacePath(OsString);
-
-impl FromPyObject<'_, '_> for WorkspacePath {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, '_, PyAny>) -> Result<Self, PyErr> {
-        let Ok(document) = object.cast::<PyDict>() else {
-            return Ok(Self(object.extract::<Name>()?.0));
-        };
-        let path: Result<BytePath, _> = serde_json::from_slice(&written(&document)?);
-        match path {
-            Ok(path) => Ok(Self(OsString::from_vec(path.as_bytes().to_vec()))),
-            Err(error) => Err(PyValueError::new_err(format!(
-                "not a path as documents write it: {error}"
-            ))),
-        }
-    }
 }
 
 impl Store {
@@ -108,6 +39,29 @@ impl Store {
     ) -> PyResult<T> {
         let store = self.store.get(py, Class::Store, "store")?;
         detached(py, || work(store))
+    }
+
+    /// What a function of the host answers that opens the store by itself.
+    fn at_place<'py, T: Serialize>(
+        &self,
+        py: Python<'py>,
+        work: impl FnOnce(&Path, Arc<dyn Clock>) -> Result<T, Error> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let place = self.place.as_path();
+        self.document(py, |_| work(place, Arc::new(SystemClock)))
+    }
+
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        task: &TaskId,
+        asked: &Ask,
+        command_id: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (name, random) = command_name(py, command_id)?;
+        self.at_place(py, |place, clock| {
+            coder_host::ask(task, asked, name, random, place, clock)
+        })
     }
 
     fn document<'py, T: Serialize>(
@@ -156,25 +110,114 @@ impl Store {
         reason: String,
         command_id: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let name = match command_id {
-            Some(name) => name,
-            None => {
-                let random: Vec<u8> = py.import("os")?.call_method1("urandom", (16,))?.extract()?;
-                random
-                    .iter()
-                    .fold("cancel-".to_owned(), |name, byte| format!("{name}{byte:02x}"))
-            }
+        self.ask(py, &task_id.0, &Ask::Cancel { reason }, command_id)
+    }
+
+    #[pyo3(signature = (task_id, prompt, reason, *, command_id = None))]
+    fn correct<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: Task,
+        prompt: String,
+        reason: String,
+        command_id: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, &task_id.0, &Ask::Correct { prompt, reason }, command_id)
+    }
+
+    #[pyo3(signature = (task_id, prompt, *, command_id = None))]
+    fn continue_<'py>(
+        &self,
+        py: Python<'py>,
+        task_id: Task,
+        prompt: String,
+        command_id: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, &task_id.0, &Ask::Continue { prompt }, command_id)
+    }
+
+    fn steer<'py>(&self, py: Python<'py>, task_id: Task, message: String) -> PyResult<Bound<'py, PyAny>> {
+        self.document(py, |store| coder_host::steer(store, &task_id.0, &message))
+    }
+
+    fn recover<'py>(&self, py: Python<'py>, task_id: Task) -> PyResult<Bound<'py, PyAny>> {
+        self.document(py, |store| {
+            let recovered = coder_host::recover(store, &task_id.0)?;
+            Ok(json!({ "task": recovered.task, "remains": recovered.remains, "git": recovered.git }))
+        })
+    }
+
+    #[pyo3(signature = (task_id, *, deadline = None))]
+    fn check<'py>(&self, py: Python<'py>, task_id: Task, deadline: Option<Seconds>) -> PyResult<Bound<'py, PyAny>> {
+        self.store.get(py, Class::Store, "store")?;
+        let due = deadline.and_then(Seconds::end);
+        let variables = Variables::of(py)?;
+        let environment = |name: &str| variables.get(name);
+        let trust = TrustStore::of(&environment).map_err(|error| raised(py, &error))?;
+        let cancel = Cancel::new().map_err(|error| raised(py, &error.into()))?;
+        let stop = |stop: Stop| {
+            cancel.cancel(match stop {
+                Stop::Deadline => Reason::Requested,
+                Stop::Interrupt => Reason::Interrupted,
+            });
         };
-        let name = Identifier::new(name).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        self.document(py, |store| Ok(store.cancel_now(&name, &task_id.0, &reason)?))
+        let answer = supervise(py, due, &stop, || {
+            let run = CheckRun {
+                task: &task_id.0,
+                store: &self.place,
+                clock: Arc::new(SystemClock),
+                cancel: cancel.clone(),
+                environment: &environment,
+                trust: &trust,
+            };
+            coder_host::run_checks(&run).map(|task| text(&task))
+        })?;
+        let document = answer.map_err(|error| raised(py, &error))?;
+        let document = document.map_err(|error| raise(py, Class::Base, "internal", &error.to_string()))?;
+        parsed(py, &document)
+    }
+
+    #[pyo3(signature = (task_ids = None, *, older_than = None))]
+    fn archive<'py>(
+        &self,
+        py: Python<'py>,
+        task_ids: Option<Tasks>,
+        older_than: Option<Age>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if task_ids.is_none() && older_than.is_none() {
+            return Err(PyTypeError::new_err("name tasks, or an age with `older_than`"));
+        }
+        let named = task_ids.map_or_else(Vec::new, |tasks| tasks.0);
+        let age = older_than.map(|age| age.0);
+        self.at_place(py, |place, clock| coder_host::archive(place, clock, &named, age))
+    }
+
+    fn restore(&self, py: Python<'_>, task_id: Task) -> PyResult<()> {
+        self.answer(py, |store| Ok(store.restore(&task_id.0)?))
+    }
+
+    #[pyo3(signature = (*, dry_run = false, older_than = Age::DAY))]
+    fn gc<'py>(&self, py: Python<'py>, dry_run: bool, older_than: Age) -> PyResult<Bound<'py, PyAny>> {
+        let sweep = match dry_run {
+            true => Sweep::DryRun,
+            false => Sweep::Remove,
+        };
+        let variables = Variables::of(py)?;
+        self.at_place(py, |place, clock| {
+            coder_host::gc(place, clock, sweep, older_than.0, &|name| variables.get(name))
+        })
     }
 
     fn show<'py>(&self, py: Python<'py>, task_id: Task) -> PyResult<Bound<'py, PyAny>> {
         self.document(py, |store| Ok(store.show(&task_id.0)?))
     }
 
-    fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.document(py, |store| Ok(store.list()?))
+    #[pyo3(signature = (*, archived = false))]
+    fn list<'py>(&self, py: Python<'py>, archived: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.document(py, |store| match archived {
+            true => Ok(store.list_all()?),
+            false => Ok(store.list()?),
+        })
     }
 
     #[pyo3(signature = (task_id, limit = 100, cursor = None))]
@@ -192,11 +235,12 @@ impl Store {
         })
     }
 
-    #[pyo3(signature = (task_id = None, *, attestation = None, key = None, document = None))]
+    #[pyo3(signature = (task_id = None, *, head = None, attestation = None, key = None, document = None))]
     fn verify<'py>(
         &self,
         py: Python<'py>,
         task_id: Option<Task>,
+        head: Option<Noted>,
         attestation: Option<Vec<u8>>,
         key: Option<Name>,
         document: Option<Vec<u8>>,
@@ -204,6 +248,9 @@ impl Store {
         let key = key.map(|key| key.absolute()).transpose()?;
         if key.is_some() && attestation.is_none() {
             return Err(PyTypeError::new_err("`key` is for an `attestation`"));
+        }
+        if head.is_some() && (attestation.is_some() || document.is_some()) {
+            return Err(PyTypeError::new_err("`head` is for a task alone"));
         }
         let task = task_id.map(|task| task.0);
         match (task, attestation, document) {
@@ -214,7 +261,10 @@ impl Store {
             (task, None, Some(document)) => {
                 self.document(py, |store| coder_host::verify_document(store, task.as_ref(), &document))
             }
-            (Some(task), None, None) => self.document(py, |store| coder_host::verify(store, &task)),
+            (Some(task), None, None) => self.document(py, |store| match &head {
+                Some(noted) => coder_host::verify_since(store, &task, &noted.0),
+                None => coder_host::verify(store, &task),
+            }),
             (None, None, None) | (_, Some(_), Some(_)) => Err(PyTypeError::new_err(
                 "name a task, or give an `attestation` or a `document`, not both",
             )),

@@ -62,7 +62,8 @@ pub use identity::{
 };
 pub use patch::{Candidate, Extent, Patch, candidate_patch};
 pub use quarantine::{
-    Exported, HeadLeft, IndexLeft, Left, LinkedPlace, Moved, Published, Quarantine, Reopened, Restored, Selection,
+    Exported, FoundNote, HeadLeft, IndexLeft, Left, LinkedPlace, Moved, Note, Published, Quarantine, Reopened,
+    Restored, Selection,
 };
 pub use read::{Confined, Observation, ReadCap, Refusal};
 pub use retain::Retention;

@@ -6,10 +6,12 @@
 mod borrowed;
 mod import;
 mod left;
+mod note;
 mod publish;
 
 pub use import::{Exported, Selection};
 pub use left::{HeadLeft, IndexLeft, Left};
+pub use note::{Found as FoundNote, Note};
 pub use publish::{Moved, Published, Restored};
 
 use crate::patch::quoted;
@@ -328,6 +330,8 @@ fn copy_directory(from: &Path, to: &Path) -> Result<(), Error> {
                 if !(top && name == "modules") {
                     pending.push((source, target));
                 }
+            } else if top && name.as_encoded_bytes().starts_with(note::PREFIX.as_bytes()) {
+                // The host's own; it names a place of the host.
             } else if kind.is_file() && source.extension().is_none_or(|extension| extension != "lock") {
                 copy_file(&source, &target)?;
             }

@@ -3,6 +3,7 @@
 
 use crate::arguments::{AccessWord, ExecArguments};
 use crate::output::{self, Failure};
+use crate::published;
 use crate::surroundings;
 use coder_boundary::Mode;
 use coder_host::{Access, Commands, Execution, Report, ReportFile, Streams};
@@ -36,6 +37,9 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
     // Before the scratch is made, so that an interrupted command does not leave it behind.
     let cancel = surroundings::cancel_on_signals()?;
     let prepared = execution.prepare(&surroundings::environment).map_err(refused)?;
+    for git in prepared.recovered() {
+        published::told(git, Some("a killed command"));
+    }
     let report = arguments
         .report
         .as_deref()
@@ -51,14 +55,8 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
     for path in &executed.appeared {
         output::talk(&format!("microcoder: {} appeared; Git would obey it", path.display()));
     }
-    for restored in executed.git.iter().flat_map(|git| &git.restored) {
-        output::talk(&format!(
-            "microcoder: {} stays as it was: {}",
-            restored.name, restored.reason
-        ));
-    }
-    for operation in executed.git.iter().flat_map(|git| &git.unfinished) {
-        output::talk(&format!("microcoder: what {operation} had begun is not carried over"));
+    if let Some(git) = &executed.git {
+        published::told(git, None);
     }
     if let Some(place) = report {
         let report = serde_json::to_vec_pretty(&Report::from(&executed))

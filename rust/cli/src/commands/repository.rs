@@ -1,51 +1,27 @@
 //! `microcoder repository`: the exact grant, in the foreground or in a session of its own.
 
 use crate::arguments::RepositoryArguments;
-use crate::output::{self, Failure};
-use crate::progress::{Display, Show};
-use crate::surroundings;
-use coder_host::{Carrying, DetachedStart, Progress, RepositoryRun, run_repository, start_detached};
+use crate::commands::granted::Granted;
+use crate::output::Failure;
+use coder_host::Carrying;
 use std::io::Read as _;
 use std::path::Path;
 
 /// One byte more than a grant may have, so that a longer one is seen to be too long.
 const READ_BYTES: u64 = 64 * 1024 + 1;
+const REFUSED: u8 = 2;
 
 pub(crate) fn repository(arguments: &RepositoryArguments) -> Result<u8, Failure> {
     run(arguments).map_err(Failure::flat)
 }
 
 fn run(arguments: &RepositoryArguments) -> Result<u8, Failure> {
-    let grant = read(&arguments.grant, "read_grant", 2)?;
-    let store = surroundings::store(arguments.store.as_deref(), 2)?;
+    let store = arguments.store.as_deref();
+    let granted = Granted::read(Carrying::Repository, &arguments.grant, store, REFUSED)?;
     if arguments.detach {
-        let start = DetachedStart {
-            grant: &grant,
-            store: &store,
-            carrying: Carrying::Repository,
-            name: "microcoder".into(),
-            words: vec!["repository".into()],
-            clock: surroundings::clock(),
-            environment: &surroundings::environment,
-        };
-        output::json(&start_detached(&start).map_err(|error| Failure::of(&error, 2))?)?;
-        return Ok(0);
+        return granted.detached("microcoder", &["repository"]);
     }
-    let controller = surroundings::controller()?;
-    let mut display = Display::new(Show::Terminal);
-    let mut watcher = |progress: &Progress<'_>| display.show(progress);
-    let run = RepositoryRun {
-        grant: &grant,
-        store: &store,
-        clock: surroundings::clock(),
-        cancel: surroundings::cancel_on_signals()?,
-        environment: &surroundings::environment,
-        controller: &controller,
-    };
-    let task = run_repository(run, &mut watcher).map_err(|error| Failure::of_run(&error, 2))?;
-    drop(display);
-    output::json(&task)?;
-    Ok(0)
+    granted.foreground(|error| Failure::of_run(error, REFUSED))
 }
 
 /// A file's bytes up to the size of a grant or command; `-` is standard input.

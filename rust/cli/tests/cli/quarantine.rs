@@ -1,7 +1,7 @@
 //! Git in a linked worktree, where commands work on a private copy of what Git changes: what they commit arrives, what
 //! they do to the copy does not, and a killed host leaves a repository without a scratch.
 
-use crate::world::{Gate, World, differences, reply};
+use crate::world::{Call, Gate, World, differences, reply, wait_readable};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -191,15 +191,124 @@ fn a_single_command_commits_and_a_killed_one_leaves_a_whole_repository() {
         broken.stderr
     );
     let before = world.listing("clone/.git");
+    killed(
+        &world,
+        exec("git commit -q --allow-empty -m late; echo ready >gate; sleep 1000"),
+    );
+    let mut after = world.listing("clone/.git");
+    let notes = |name: &String| name.starts_with("worktrees/tree/microcoder-command-");
+    assert_eq!(after.keys().filter(|name| notes(name)).count(), 1, "{after:?}");
+    after.retain(|name, _| !notes(name));
+    assert_eq!(differences(&before, &after), [""; 0]);
+    sound(&world);
+    assert_eq!(commands(&world).len(), 1);
+    let tip = world.git("clone", &["rev-parse", BRANCH]);
+
+    // The next command in the worktree takes over what the killed one had committed, and says so.
+    let next = exec("git log -1 --format=%s; ls $(git rev-parse --git-dir)").run();
+    let told = next.stderr.lines().next().unwrap_or_default();
+    let now = world.git("clone", &["rev-parse", BRANCH]);
+    let expected = format!(
+        "microcoder: refs/heads/{BRANCH} is at {} now, as a killed command had left it",
+        now.trim()
+    );
+    assert_eq!((next.status, told), (0, expected.as_str()));
+    assert_ne!(now, tip);
+    assert_eq!(
+        world.git("clone", &["log", "--format=%s", BRANCH]),
+        "late\ninside\nfirst\n"
+    );
+    assert!(
+        next.stdout.starts_with("late\n") && !next.stdout.contains("microcoder-command-"),
+        "{}",
+        next.stdout
+    );
+    assert!(!world.listing("clone/.git").keys().any(notes));
+    assert_eq!(commands(&world), [""; 0]);
+    sound(&world);
+}
+
+/// Kills the host of a command once it says `ready`.
+fn killed(world: &World, call: Call) {
     let mut gate = Gate::at(&world.path("tree/gate"));
-    let running = exec("git commit -q --allow-empty -m lost; echo ready >gate; sleep 1000").start();
+    let running = call.start();
     gate.wait(&running);
     let below = running.freeze();
     running.signal(Signal::KILL);
     running.wait();
     for process in below {
-        crate::world::wait_readable(process, "a process outlived its host");
+        wait_readable(process, "a process outlived its host");
     }
-    assert_eq!(differences(&before, &world.listing("clone/.git")), [""; 0]);
+    fs::remove_file(world.path("tree/gate")).unwrap();
+}
+
+/// What commands without a run have left where temporary files are.
+fn commands(world: &World) -> Vec<String> {
+    let names = fs::read_dir(world.path("tmp")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("microcoder-git-")).collect()
+}
+
+/// A killed `exec` left its commit and its directory for ever.
+#[test]
+fn a_run_takes_over_what_a_killed_command_committed_and_gc_what_has_no_worktree_any_more() {
+    let world = World::new();
+    cloned(&world);
+    let exec = |script: &str| world.microcoder(&["exec", "--", "sh", "-c", script]).inside("tree");
+    let commit =
+        "git -c user.name=A -c user.email=a@localhost commit -q --allow-empty -m late; echo ready >gate; sleep 1000";
+    killed(&world, exec(commit));
+    let prepared = world.prepare(&world.path("tree"), &[reply(&["echo x >new"], true)]);
+    let gc = |arguments: &[&str]| world.task(&[&["gc", "--older-than", "0"], arguments].concat()).json();
+    let left = gc(&[]);
+    let directory = world.path("tmp").join(&commands(&world)[0]);
+    assert_eq!(left["cleared"], json!([]));
+    let expected = json!([{
+        "path": directory,
+        "reason": format!("it may hold what a killed command committed, which the next one in {} takes over", world.text("tree")),
+    }]);
+    assert_eq!(left["left"], expected);
+    // It arrives, and so the tree is not the one that was compared: the run begins again.
+    assert_eq!(prepared.call().run().refused(2).0, "source_changed");
+    assert_eq!(world.git("clone", &["log", "--format=%s", BRANCH]), "late\nfirst\n");
+    assert_eq!(commands(&world), [""; 0]);
+    assert_eq!(prepared.call().json()["execution"], "finished");
+
+    killed(&world, exec(commit));
+    let directory = world.path("tmp").join(&commands(&world)[0]);
+    world.git("clone", &["worktree", "remove", "--force", &world.text("tree")]);
+    let would = gc(&["--dry-run"])["cleared"].clone();
+    assert_eq!(
+        (&would[0]["kind"], &would[0]["path"]),
+        (&json!("command"), &json!(directory))
+    );
+    assert!(directory.exists());
+    assert_eq!(gc(&[])["cleared"], would);
+    assert_eq!(commands(&world), [""; 0]);
+}
+
+/// Recovering closed a killed run and left its commits for whichever run came next.
+#[test]
+fn recovering_a_killed_run_takes_over_what_it_committed() {
+    let world = World::new();
+    cloned(&world);
+    let script = "echo x >new; git add new; git commit -q -m inside; echo ready >gate; sleep 1000";
+    let prepared = world.prepare(&world.path("tree"), &[reply(&[script], false), reply(&[], true)]);
+    killed(&world, prepared.call());
+    let seen = world.task(&["recover", "task-1"]).run();
+    let task: Value = serde_json::from_str(&seen.stdout).unwrap();
+    assert_eq!(
+        (seen.status, &task["run"]["result"]["ending"]),
+        (0, &json!("owner_process_ended"))
+    );
+    let tip = world.git("clone", &["rev-parse", BRANCH]);
+    let told = format!(
+        "microcoder: refs/heads/{BRANCH} is at {} now, as the killed run had left it\n",
+        tip.trim()
+    );
+    assert_eq!(seen.stderr, told);
+    assert_eq!(world.git("tree", &["show", "HEAD:new"]), "x\n");
+    assert!(!world.path("tasks/scratch").exists());
     sound(&world);
+    assert_eq!(world.task(&["recover", "task-1"]).json(), task, "once");
 }

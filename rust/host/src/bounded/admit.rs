@@ -62,6 +62,7 @@ impl Admitted {
         let tree = asked.observed(&task, &workspace)?;
         let mut recovered = sweep::own(asked.store, &task.task_id, &tree.git);
         recovered.extend(sweep::recover(asked.store, &tree.git));
+        recovered.extend(sweep::commands(&workspace)?);
         if !recovered.is_empty() && Repository::identify(&tree.git, &workspace)? != tree.repository {
             // What a killed run had committed in this very worktree has just arrived.
             return Err(Error::SourceChanged { path: workspace });

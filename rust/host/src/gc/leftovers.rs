@@ -2,7 +2,7 @@
 
 use super::{Leftover, Work, named};
 use crate::Error;
-use crate::quarantine::FOLDER as QUARANTINE;
+use crate::quarantine::{COMMAND, FOLDER as QUARANTINE, is_ours};
 use crate::sweep::FOLDER as SCRATCH;
 use coder_boundary::Scratch;
 use coder_digest::{Digest, TaskId, Timestamp};
@@ -183,6 +183,44 @@ impl Work {
             }
         }
         Ok(())
+    }
+
+    /// What killed commands without a run left in `place`. What may hold a commit stays: the next command in its worktree, or
+    /// the next run, takes it over.
+    pub(super) fn commands(&mut self, place: &Path) {
+        // A place that cannot be listed has nothing of ours.
+        for (name, status) in entries(place).unwrap_or_default() {
+            let own = place.join(&name);
+            if !name.as_encoded_bytes().starts_with(COMMAND.as_bytes()) || !is_ours(&own) {
+                continue;
+            }
+            let directory = own.join(QUARANTINE);
+            let least = match Quarantine::reopen(&directory) {
+                Ok(Reopened::WorktreeGone) => self.older_than,
+                // One that is just being made looks the same.
+                Ok(Reopened::Unfinished) => self.older_than.max(UNSIGNED_AGE),
+                Ok(Reopened::InUse) => continue,
+                Ok(Reopened::Left(found)) => {
+                    let tree = found.place().worktree;
+                    let reason = format!(
+                        "it may hold what a killed command committed, which the next one in {} takes over",
+                        tree.display()
+                    );
+                    self.leave(&own, reason);
+                    continue;
+                }
+                Err(error) => {
+                    self.leave(&own, Error::from(error).message());
+                    continue;
+                }
+            };
+            if self.is_older(&status, least) {
+                let bytes = bytes_below(&own);
+                self.clear(Leftover::Command, &own, bytes, |own| {
+                    Quarantine::remove_at(own).map_err(|error| Error::from(error).message())
+                });
+            }
+        }
     }
 
     pub(super) fn locks(&mut self) -> Result<(), Error> {

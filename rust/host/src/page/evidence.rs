@@ -1,11 +1,10 @@
 //! What the page rests on: the trace with its digest, the independent checks, and every comparison that was made.
 
 use super::markup::{Class, Markup};
-use super::{Gathered, prose};
+use super::{Gathered, checks};
 use crate::screen;
 use crate::verify::Finding;
-use crate::view::{evidence_words, verdict_word};
-use coder_journal::Verdict;
+use crate::view::evidence_words;
 
 pub(super) fn evidence(markup: &mut Markup, gathered: &Gathered) {
     let evidence = &gathered.evidence;
@@ -34,27 +33,9 @@ pub(super) fn evidence(markup: &mut Markup, gathered: &Gathered) {
         }
     }
     markup.raw("</dl>\n");
-    checks(markup, gathered);
+    checks::checks(markup, gathered);
     comparisons(markup, gathered);
     markup.raw("</section>\n");
-}
-
-fn checks(markup: &mut Markup, gathered: &Gathered) {
-    let Some(run) = gathered.run() else { return };
-    if let Some(report) = &run.report {
-        let class = match report.verdict {
-            Verdict::Passed => Class::Good,
-            Verdict::Failed => Class::Bad,
-            Verdict::Unavailable | Verdict::Disputed => Class::Busy,
-        };
-        markup
-            .raw("<h3>Independent checks</h3><p>")
-            .badge(class, verdict_word(report.verdict));
-        markup.wrap(" ", report.reason.as_deref().unwrap_or_default(), "</p>");
-        prose::value(markup, "The report as recorded", &report.evidence);
-    } else if let Some(reason) = &run.check_reason {
-        markup.wrap("<h3>Independent checks</h3><p>", reason, "</p>");
-    }
 }
 
 fn comparisons(markup: &mut Markup, gathered: &Gathered) {

@@ -13,7 +13,14 @@ pub(super) fn gc(arguments: &GcArguments) -> Result<u8, Failure> {
         true => Sweep::DryRun,
         false => Sweep::Remove,
     };
-    let done = coder_host::gc(&path, surroundings::clock(), sweep, arguments.older_than).map_err(refused)?;
+    let done = coder_host::gc(
+        &path,
+        surroundings::clock(),
+        sweep,
+        arguments.older_than,
+        &surroundings::environment,
+    )
+    .map_err(refused)?;
     if arguments.store.json || !output::person_reads() {
         output::json(&done)?;
     } else {

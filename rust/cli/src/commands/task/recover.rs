@@ -1,8 +1,10 @@
-//! `coder task recover`: closes what a vanished owner left. What may still exist of its run is told on standard error.
+//! `coder task recover`: closes what a vanished owner left. What may still exist of its run, and what of
+//! its commits was taken over, is told on standard error.
 
 use super::{refused, task_id, writing};
 use crate::arguments::TaskName;
 use crate::output::{self, Failure};
+use crate::published;
 
 pub(super) fn recover(arguments: &TaskName) -> Result<u8, Failure> {
     let store = writing(&arguments.store)?;
@@ -12,6 +14,9 @@ pub(super) fn recover(arguments: &TaskName) -> Result<u8, Failure> {
             "not known to be gone: {}",
             coder_digest::display_bytes(remains.as_bytes())
         ));
+    }
+    if let Some(git) = &recovered.git {
+        published::told(git, Some("the killed run"));
     }
     output::json(&recovered.task)?;
     Ok(0)
