@@ -130,6 +130,26 @@ fn head_may_be_moved(#[case] script: &str, #[case] subject: &str) {
     assert_eq!(world.git("repo", &["log", "--format=%s", BRANCH]), "one\n");
 }
 
+/// An agent wrote HEAD where it wished instead of switching: the next turn in this worktree was given the branch of another
+/// run as its own and committed on it, and a person's own branch was in use in two places.
+#[rstest]
+#[case::of_another_run(
+    "refs/heads/microcoder/task-2/candidate",
+    "refs/heads/microcoder/task-2/candidate is the branch of another run"
+)]
+#[case::checked_out("refs/heads/main", "refs/heads/main is checked out in ")]
+fn head_is_not_put_on_a_branch_of_somebody_else(#[case] reference: &str, #[case] reason: &str) {
+    let world = World::new();
+    world.repository();
+    world.git("repo", &["branch", "microcoder/task-2/candidate"]);
+    let tree = world.worktree("tree", Some(BRANCH));
+    let script = format!("echo ref: {reference} >$(git rev-parse --git-dir)/HEAD");
+    let published = publish(&world, &tree, &[&script]);
+    assert_eq!(names(&published.restored), ["HEAD"]);
+    assert!(published.restored[0].reason.starts_with(reason), "{published:#?}");
+    assert_eq!(world.git("tree", &["symbolic-ref", "HEAD"]), format!("{REFERENCE}\n"));
+}
+
 const OBJECTS: &str = "$(git rev-parse --git-common-dir)/objects";
 
 /// What cannot be taken over stays as it was, alone, and the repository is whole.

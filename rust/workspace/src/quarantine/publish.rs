@@ -4,7 +4,7 @@
 
 use super::import::{Export, Exported, Importer, Selection, place_file};
 use super::left::{HeadLeft, IndexLeft, Left, digest_of, shared};
-use super::{Quarantine, first_line, write_fault};
+use super::{Quarantine, first_line, own_head, write_fault};
 use crate::git::{Answer, CHECKOUT_DEADLINE, Git};
 use crate::identity::partial;
 use crate::retain::sync_parent;
@@ -15,6 +15,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
+/// Beneath it lie the branches of runs, each run's in a folder of its own.
+const RUNS: &str = "refs/heads/microcoder/";
 /// The reason in every log of a reference.
 const REASON: &str = "microcoder: taken over from a command";
 
@@ -227,6 +229,10 @@ impl Publishing<'_> {
                     self.restored("HEAD", &format!("there is no branch {name}"));
                     return Ok(false);
                 }
+                if let Some(whose) = self.taken(name)? {
+                    self.restored("HEAD", &whose);
+                    return Ok(false);
+                }
                 (self.ask(&["symbolic-ref", "-m", REASON, "HEAD", name])?, name.clone())
             }
             HeadLeft::Detached(commit) if sound.contains(&Root::Head(commit.clone())) => (
@@ -237,6 +243,22 @@ impl Publishing<'_> {
             HeadLeft::Detached(_) | HeadLeft::Same | HeadLeft::Unusable => return Ok(false),
         };
         Ok(self.told("HEAD".to_owned(), to, &answer))
+    }
+
+    /// Whose a branch is, if HEAD may not be on it. A HEAD that was written and not switched can name any: the next run in
+    /// this worktree would be given the branch of another run as its own, and no two worktrees are on one branch.
+    fn taken(&self, reference: &str) -> Result<Option<String>, Error> {
+        let branches = self.quarantine.record.branch_directory.as_ref();
+        let own = branches.is_some_and(|own| own_head(&format!("ref: {reference}"), own.as_path()).is_some());
+        if !own && reference.starts_with(RUNS) {
+            return Ok(Some(format!("{reference} is the branch of another run")));
+        }
+        let answer = self.ask(&["for-each-ref", "--format=%(worktreepath)", reference])?;
+        if answer.status != 0 {
+            return Ok(Some(format!("Git did not say who is on {reference}")));
+        }
+        let place = String::from_utf8_lossy(answer.output.trim_ascii()).into_owned();
+        Ok((!place.is_empty()).then(|| format!("{reference} is checked out in {place}")))
     }
 
     /// Puts an index in place of the original, as Git does: by a lock and a rename.
