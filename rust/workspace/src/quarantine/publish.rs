@@ -9,6 +9,7 @@ use crate::git::{Answer, CHECKOUT_DEADLINE, Git};
 use crate::identity::partial;
 use crate::retain::sync_parent;
 use crate::{BranchName, CommitId, Error};
+use coder_digest::display_bytes;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -257,7 +258,7 @@ impl Publishing<'_> {
         if answer.status != 0 {
             return Ok(Some(format!("Git did not say who is on {reference}")));
         }
-        let place = String::from_utf8_lossy(answer.output.trim_ascii()).into_owned();
+        let place = display_bytes(answer.output.trim_ascii());
         Ok((!place.is_empty()).then(|| format!("{reference} is checked out in {place}")))
     }
 
