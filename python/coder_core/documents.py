@@ -163,6 +163,13 @@ class Admission(TypedDict):
     context: Any
 
 
+class AutoExec(TypedDict):
+    """A changed file that others execute later, and who."""
+
+    path: BytePath
+    runs: str
+
+
 class RunResultExtras(TypedDict, total=False):
     """Keys of `RunResult` that may be absent."""
 
@@ -170,6 +177,8 @@ class RunResultExtras(TypedDict, total=False):
     cleanup: str
     git_restored: list[str]
     appeared: list[BytePath]
+    auto_exec: list[AutoExec]
+    auto_exec_omitted: int
     cost_microusd: int
     engine_microusd: int
     jev_microusd: int
@@ -553,7 +562,16 @@ class Connections(TypedDict):
     omitted: int
 
 
+class Denied(TypedDict):
+    """Something the boundary refused: a path, or `network`. `inferred` from the output, not reported by the kernel."""
+
+    subject: str
+    rule: str
+    inferred: bool
+
+
 class _Reported(TypedDict, total=False):
+    denied: list[Denied]
     connections: Connections
 
 

@@ -9,7 +9,8 @@ use crate::points::Places;
 use crate::policy::{Access, Network, Policy, Resources};
 use crate::rights::Rights;
 use crate::step::Step;
-use crate::{AllowList, Error, Gateway, Outside, Private, Scratch, filter, git, network, paths};
+use crate::why::Roles;
+use crate::{Error, Gateway, Outside, Private, Scratch, filter, git, network, paths};
 use coder_process::{Command, Confinement, Limits, Unconfined};
 use std::ffi::OsString;
 use std::fs;
@@ -25,15 +26,17 @@ const NIXOS_PROGRAMS: &str = "/run/current-system/sw/bin";
 #[derive(Clone)]
 pub struct Boundary {
     /// Absent with full access.
-    prepared: Option<Arc<Prepared>>,
+    pub(crate) prepared: Option<Arc<Prepared>>,
     planned: Enforced,
     abi: u32,
     environment: Vec<(OsString, OsString)>,
     directory: Option<PathBuf>,
     limits: Limits,
     unguarded: Vec<PathBuf>,
-    /// The hosts that commands may reach through a gateway.
-    listed: Option<AllowList>,
+    pub(crate) network: Network,
+    /// For words about a place: what is sealed, and what each granted place was granted as.
+    pub(crate) sealed: Vec<PathBuf>,
+    pub(crate) roles: Roles,
 }
 
 /// A command's processes before it is known what it is granted, see [`Boundary::early`]. Dropped, they end.
@@ -175,12 +178,12 @@ impl Boundary {
                 policy.network != Network::Host || !matches!(layer, Layer::NetworkNamespace | Layer::Loopback)
             })
             .collect::<LayerSet>();
-        let (layers, listed) = match policy.network {
-            Network::Allow(list) => (layers.with_gateway(), Some(list)),
-            Network::None | Network::Host => (layers, None),
+        let (layers, mut variables) = match &policy.network {
+            Network::Allow(list) => (layers.with_gateway(), network::variables(list)),
+            Network::None | Network::Host => (layers, Vec::new()),
         };
-        let mut variables = listed.as_ref().map(network::variables).unwrap_or_default();
         variables.extend(policy.environment);
+        let roles = grants.iter().map(|granted| (granted.path.clone(), granted.role));
         Ok(Self {
             planned: Enforced::from_layers(policy.access, layers, abi, bounds(&policy.resources)),
             abi,
@@ -188,7 +191,9 @@ impl Boundary {
             directory: Some(directory),
             limits: limits(&policy.resources),
             unguarded,
-            listed,
+            roles: roles.collect(),
+            network: policy.network,
+            sealed,
             prepared: Some(Arc::new(prepared)),
         })
     }
@@ -205,7 +210,9 @@ impl Boundary {
             directory,
             limits: limits(&policy.resources),
             unguarded: Vec::new(),
-            listed: None,
+            network: Network::Host,
+            sealed: Vec::new(),
+            roles: Vec::new(),
             prepared: None,
         })
     }
@@ -222,10 +229,10 @@ impl Boundary {
     /// # Errors
     /// [`Error::Gateway`] when there is no descriptor or thread for it.
     pub fn gateway(&self, outside: Outside) -> Result<Option<Gateway>, Error> {
-        self.listed
-            .as_ref()
-            .map(|list| Gateway::start(list.clone(), outside))
-            .transpose()
+        match &self.network {
+            Network::Allow(list) => Gateway::start(list.clone(), outside).map(Some),
+            Network::None | Network::Host => Ok(None),
+        }
     }
 
     /// A command with its own gateway. One gateway serves the first command that is started with it.
@@ -264,6 +271,12 @@ impl Boundary {
     #[must_use]
     pub fn scratch(&self) -> Option<&Scratch> {
         self.prepared.as_ref().and_then(|prepared| prepared.private.scratch())
+    }
+
+    /// Where commands start; the host's own current directory where full access names none.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
     }
 
     /// Files that Git would obey, that do not exist, and that a command could therefore make. No kernel holds a name

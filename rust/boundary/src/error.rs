@@ -105,6 +105,12 @@ pub enum Error {
         /// The value.
         value: OsString,
     },
+    /// A path that a profile for macOS cannot name.
+    #[error("`{}` cannot be written in a profile: it is not UTF-8 or holds a control character", path.display())]
+    Unwritable {
+        /// As given.
+        path: PathBuf,
+    },
     /// Commands would start where they can see nothing.
     #[error("the directory `{}` is not visible inside the boundary: grant it", path.display())]
     DirectoryHidden {
@@ -176,6 +182,7 @@ impl Error {
             Self::GitLink { .. } => "git_link_unprotectable",
             Self::GitUnguarded { .. } => "git_unguarded",
             Self::Nul { .. } => "nul_byte",
+            Self::Unwritable { .. } => "path_unwritable",
             Self::DirectoryHidden { .. } => "directory_hidden",
             Self::File { .. } => "file_failed",
             Self::Layer { .. } => "layer_unavailable",

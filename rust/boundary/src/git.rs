@@ -5,6 +5,8 @@
 mod checkout;
 mod linked;
 
+pub(crate) use checkout::guarded_names;
+
 use crate::Error;
 use crate::paths::{Granted, Kind, Presence, grant};
 use crate::policy::{GitView, Mode, Workspace};

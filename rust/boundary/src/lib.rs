@@ -54,9 +54,11 @@ mod policy;
 mod probe;
 mod rights;
 mod scratch;
+mod seatbelt;
 mod step;
 mod system;
 pub mod toolchains;
+mod why;
 
 pub use boundary::{Boundary, Early};
 pub use enforced::{AbstractSockets, Bound, Enforced, Namespace, Power, Reach, Root, Shortfall, SystemCalls};
@@ -69,3 +71,5 @@ pub use network::{AllowList, Connection, Connections, Entry, Gateway, HostName, 
 pub use policy::{Access, ExactFile, GitView, Mode, Network, Policy, Quarantine, Resources, Workspace};
 pub use probe::{Capabilities, Finding, Gap, explain, probe};
 pub use scratch::{Private, Scratch};
+pub use seatbelt::seatbelt_profile;
+pub use why::{Act, Found, Why};

@@ -113,6 +113,15 @@ pub(crate) fn grants(policy: &Policy) -> Result<Vec<Granted>, Error> {
         granted.presence = Presence::Same(file.device, file.inode);
         grants.push(granted);
     }
+    for path in &policy.guarded {
+        // A link is not what it leads to, and a command could have put either there since.
+        let missing = fs::symlink_metadata(path).is_ok_and(|status| status.is_symlink()) || !path.exists();
+        if !missing {
+            let mut granted = grant("guarded", path, Mode::Read)?;
+            granted.presence = Presence::Optional;
+            grants.push(granted);
+        }
+    }
     for path in &policy.reads {
         grants.push(grant("read", path, Mode::Read)?);
     }

@@ -125,6 +125,9 @@ pub struct Policy {
     pub reads: Vec<PathBuf>,
     /// Further files that may be read, each only as the file it was.
     pub exact_reads: Vec<ExactFile>,
+    /// Trees or files in a writable tree that must stay as they are, as the `.git` of a nested repository. Absolute; what
+    /// is not there when a command starts is passed over.
+    pub guarded: Vec<PathBuf>,
     /// Trees or files that must stay out of reach whatever else is granted. Absolute.
     pub sealed: Vec<PathBuf>,
     /// How Git's own files are shown.

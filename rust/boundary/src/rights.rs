@@ -5,9 +5,11 @@
 use crate::system::{self, Called, Handled};
 use crate::{Error, Layer};
 use landlock::{ABI, Access, AccessFs, BitFlags, Scope};
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::mem::size_of;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// What a rule allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +107,13 @@ impl Rights {
             path,
             access: (access & all).bits(),
         });
+    }
+
+    /// What the rules allow at a path of the assembled root.
+    pub(crate) fn at(&self, path: &Path) -> BitFlags<AccessFs> {
+        let meant = |rule: &&Rule| path.starts_with(OsStr::from_bytes(rule.path.to_bytes()));
+        let bits = self.rules.iter().filter(meant).fold(0, |bits, rule| bits | rule.access);
+        BitFlags::from_bits_truncate(bits)
     }
 
     /// Puts the calling process under the rules. Async-signal-safe.

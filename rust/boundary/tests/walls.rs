@@ -463,3 +463,30 @@ fn a_workspace_of_any_bytes_and_any_place_works() {
         assert!(world.workspace.join("here").exists());
     }
 }
+
+/// Report 15: the hooks of a nested repository can neither be changed nor put aside in one command.
+#[test]
+fn report_15_what_is_guarded_in_a_writable_tree_stays_as_it_is() {
+    let world = World::new();
+    let nested = world.workspace.join("vendor/x/.git");
+    fs::create_dir_all(nested.join("hooks")).unwrap();
+    fs::write(nested.join("config"), "own").unwrap();
+    let policy = Policy {
+        guarded: vec![nested.clone(), world.workspace.join("gone/.git")],
+        ..world.policy()
+    };
+    let boundary = world.prepare(policy);
+    let script = "cd vendor/x
+        for attempt in 'echo evil >.git/hooks/pre-commit' 'echo evil >.git/config' 'mv .git .g2' 'rm -rf .git/hooks' \
+            'mkdir ../y && mv .git ../y' 'mv .git/hooks .git/h2'; do
+            if sh -c \"$attempt\" 2>/dev/null; then echo \"done: $attempt\"; fi
+        done
+        echo fine >file";
+    assert_eq!(shell(&boundary, script).printed(), "");
+    assert_eq!(fs::read(nested.join("config")).unwrap(), b"own");
+    assert_eq!(fs::read_dir(nested.join("hooks")).unwrap().count(), 0);
+    assert_eq!(fs::read(world.workspace.join("vendor/x/file")).unwrap(), b"fine\n");
+    // One that is put aside with its whole repository is not there for the next command, which starts all the same.
+    shell(&boundary, "mv vendor/x vendor/z").printed();
+    shell(&boundary, "true").printed();
+}

@@ -11,6 +11,6 @@ pub use coder::{
     ListArguments, Prompt, SteerArguments, StoreArguments, TaskCommand, TaskName, VerifyArguments, ViewArguments,
 };
 pub use microcoder::{
-    AccessWord, ApiWord, DemoArguments, DoctorArguments, ExecArguments, Microcoder, MicrocoderCommand, ProviderWord,
-    RepositoryArguments, RunArguments,
+    AccessWord, ActWord, ApiWord, DemoArguments, DoctorArguments, ExecArguments, Microcoder, MicrocoderCommand,
+    ProviderWord, RepositoryArguments, RunArguments, WhyArguments,
 };

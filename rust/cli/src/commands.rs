@@ -9,6 +9,7 @@ mod key;
 mod repository;
 mod run;
 mod task;
+mod why;
 
 use crate::arguments::{CoderCommand, MicrocoderCommand};
 use crate::output::{self, Failure};
@@ -21,6 +22,7 @@ pub(crate) fn microcoder(command: MicrocoderCommand) -> Result<u8, Failure> {
         MicrocoderCommand::Run(arguments) => run::run(&arguments),
         MicrocoderCommand::Repository(arguments) => repository::repository(&arguments),
         MicrocoderCommand::Exec(arguments) => exec::exec(&arguments),
+        MicrocoderCommand::Why(arguments) => why::why(&arguments),
         MicrocoderCommand::Doctor(arguments) => doctor::doctor(&arguments),
         MicrocoderCommand::Completions { shell } => completions(Program::Microcoder, shell),
     }

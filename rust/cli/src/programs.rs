@@ -9,14 +9,17 @@ use std::process::ExitCode;
 
 /// The status of `microcoder` for a refusal or a wrong use.
 const REFUSED: u8 = 2;
-/// The status of `coder` for a wrong use (facts 11).
+/// The status of `coder`, and of `microcoder why`, for a wrong use (facts 11).
 const WRONG_USE: u8 = 64;
 
 /// Runs `microcoder` with these arguments, the program's own name first.
 pub fn microcoder(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // Of this one command 1 is an answer, so that a wrong use is farther away.
+    let asks = arguments.get(1).is_some_and(|command| command == "why");
     match Microcoder::try_parse_from(arguments) {
         Ok(parsed) => finish(commands::microcoder(parsed.command)),
-        Err(error) => wrong_use(&error, REFUSED),
+        Err(error) => wrong_use(&error, if asks { WRONG_USE } else { REFUSED }),
     }
 }
 

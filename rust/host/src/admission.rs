@@ -126,11 +126,13 @@ impl Asked<'_> {
             // What a killed run had committed in this very worktree has just arrived.
             return Err(Error::SourceChanged { path: workspace });
         }
+        let nested = source.nested_repositories();
         let confine = Confine {
             repository: &repository,
             access: configuration.access,
             network: configuration.network.as_ref(),
             workspace_access: self.grant.workspace_access,
+            nested: &nested,
             store,
             memory_bytes: self.grant.memory_bytes,
             environment: self.environment,

@@ -8,6 +8,7 @@ use crate::Error;
 use crate::admission::{Tree, trace_file};
 use crate::cancellation::{LastLook, watched};
 use crate::confine::Absent;
+use crate::denials;
 use crate::dispatch::{self, Begun};
 use crate::finish::{self, Candidate, CommandEnd, Ended, Finish};
 use crate::grant::{Grant, Work};
@@ -264,9 +265,11 @@ impl Turn<'_> {
         let admitted = &self.admitted;
         let enforced = admitted.confined.boundary.enforced(outcome.layers);
         let bytes = usize::try_from(admitted.grant.stream_bytes).unwrap_or(usize::MAX);
+        let denied = denials::of_outcome(&admitted.confined.boundary, outcome);
         let held = Holding {
             enforced: &enforced,
             connections: None,
+            denied: &denied,
         };
         let result = command_result(outcome, &held, bytes);
         let (word, exit, _) = ending_word(&outcome.ending);

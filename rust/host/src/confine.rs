@@ -9,7 +9,7 @@ use crate::sweep::ScratchPlace;
 use crate::{Error, git_link};
 use coder_boundary::toolchains::{self, Described, RealHost, System, Toolchains};
 use coder_boundary::{Boundary, Mode, Network, Policy, Resources, Scratch, Workspace};
-use coder_digest::display_bytes;
+use coder_digest::{BytePath, display_bytes};
 use coder_workspace::{CheckoutKind, Head, LinkedPlace, ReferenceFormat, Repository};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,8 @@ pub(crate) struct Confine<'a> {
     /// The network, if it is not what the access mode has.
     pub(crate) network: Option<&'a Network>,
     pub(crate) workspace_access: WorkspaceAccess,
+    /// Repositories of their own in the workspace, relative to it: what steers Git in them stays as it is.
+    pub(crate) nested: &'a [BytePath],
     pub(crate) store: &'a Path,
     pub(crate) memory_bytes: u64,
     pub(crate) environment: &'a Environment<'a>,
@@ -62,6 +64,10 @@ impl Confine<'_> {
                     WorkspaceAccess::Write => Mode::Write,
                 },
             }),
+            guarded: match self.workspace_access {
+                WorkspaceAccess::Read => Vec::new(),
+                WorkspaceAccess::Write => self.nested_git().collect(),
+            },
             sealed: vec![self.store.to_owned()],
             git: Some(quarantine.as_ref().map_or_else(|| git.view(), Held::view)),
             resources: resources(self.memory_bytes),
@@ -87,6 +93,13 @@ impl Confine<'_> {
             quarantine,
             place,
         })
+    }
+}
+
+impl Confine<'_> {
+    fn nested_git(&self) -> impl Iterator<Item = PathBuf> {
+        let top = &self.repository.top;
+        self.nested.iter().map(|path| top.join(path.as_path()).join(".git"))
     }
 }
 

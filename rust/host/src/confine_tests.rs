@@ -7,6 +7,7 @@ fn described(repository: &Repository, workspace_access: WorkspaceAccess, network
         repository,
         access: Access::Boundary,
         network: None,
+        nested: &[],
         workspace_access,
         store: Path::new("/nonexistent"),
         memory_bytes: 64 << 20,

@@ -5,10 +5,10 @@ use crate::confine::{self, Absent, Environment};
 use crate::outcome::{ending_word, peak_memory, tree_json};
 use crate::quarantine::Held;
 use crate::world;
-use crate::{Access, Error, git_link};
+use crate::{Access, Denied, Error, denials, git_link};
 use coder_boundary::{
-    Boundary, Connections, Early, Enforced, Gateway, Ground, Mode, Network, Outside, Policy, Private, Scratch,
-    Workspace,
+    Boundary, Connections, Early, Enforced, Gateway, Ground, HostName, Mode, Network, Outside, Policy, Private,
+    Scratch, Why, Workspace,
 };
 use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
 use coder_workspace::{Git, Published};
@@ -261,6 +261,8 @@ pub struct Executed {
     pub enforced: Enforced,
     /// What it did through the gateway to listed hosts, where it had one.
     pub connections: Option<Connections>,
+    /// What its kept output says was denied, and the boundary's policy refuses; nothing where the streams were inherited.
+    pub denied: Vec<Denied>,
     /// Names that Git would obey and that a command could have made, and did.
     pub appeared: Vec<PathBuf>,
     /// What of the command's Git has reached the repository, where that lies elsewhere and anything was changed.
@@ -276,6 +278,16 @@ impl PreparedExecution {
     /// What was taken over of the Git of earlier commands in this worktree whose hosts were killed.
     pub fn recovered(&self) -> &[Published] {
         &self.recovered
+    }
+
+    /// What a command may do to a path, which is absolute, and by which rule.
+    pub fn why(&self, path: &Path) -> Why {
+        self.boundary.why(path)
+    }
+
+    /// Whether a command may connect to a host and port, and by which rule.
+    pub fn why_host(&self, host: &HostName, port: u16) -> Why {
+        self.boundary.why_host(host, port)
     }
 
     /// Runs one command to its end.
@@ -325,8 +337,9 @@ impl PreparedExecution {
                 missing: shortfall.to_string(),
             })?;
         Ok(Executed {
-            outcome,
             enforced,
+            denied: denials::of_outcome(&self.boundary, &outcome),
+            outcome,
             connections,
             appeared: absent.appeared(),
             git: self.published()?,
@@ -399,6 +412,9 @@ pub struct Report {
     /// What it did through the gateway to listed hosts, where it had one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
+    /// What its kept output says was denied, and the boundary's policy refuses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<Denied>,
     /// Names that Git would obey and that appeared.
     pub appeared: Vec<coder_digest::BytePath>,
     /// What of the command's Git has reached the repository, where anything was to.
@@ -425,6 +441,7 @@ impl From<&Executed> for Report {
             ),
             enforced: executed.enforced.clone(),
             connections: executed.connections.clone(),
+            denied: executed.denied.clone(),
             appeared: executed.appeared.iter().map(|path| path.as_path().into()).collect(),
             git: executed.git.clone(),
         }

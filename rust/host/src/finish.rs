@@ -6,7 +6,7 @@ use crate::cancellation::LastLook;
 use crate::confine::Absent;
 use crate::quarantine::Held;
 use crate::recorder::{Fault, FaultKind};
-use crate::{Error, world};
+use crate::{Error, auto_exec, world};
 use coder_agent::{Ask, Cost, Ending, Outcome};
 use coder_boundary::Scratch;
 use coder_digest::{BytePath, Clock, Digest};
@@ -290,6 +290,9 @@ impl Finish {
     fn result(&self) -> RunResult {
         let (cost_status, cost_microusd) = cost(self.outcome().map(|outcome| outcome.cost));
         let artifacts = self.candidate.artifacts.as_ref();
+        let (auto_exec, auto_exec_omitted) = artifacts
+            .map(|kept| auto_exec::findings(&kept.manifest.changes))
+            .unwrap_or_default();
         RunResult {
             ending: self.ending().to_owned(),
             reason: self.reason(),
@@ -304,6 +307,8 @@ impl Finish {
             artifact_digest: artifacts.map(|kept| kept.digest),
             git_restored: self.left.restored(),
             appeared: self.left.appeared(),
+            auto_exec,
+            auto_exec_omitted,
             output_incomplete: matches!(self.fault_kind(), Some(FaultKind::Retention | FaultKind::DiskFull))
                 || !self.candidate.faults.is_empty(),
             cost_status,
@@ -384,6 +389,8 @@ pub(crate) fn without_trace(error: &coder_trace::Error, elapsed: Duration) -> Ru
         artifact_digest: None,
         git_restored: Vec::new(),
         appeared: Vec::new(),
+        auto_exec: Vec::new(),
+        auto_exec_omitted: 0,
         output_incomplete: true,
         cost_status: CostStatus::Priced,
         cost_microusd: Some(0),

@@ -1,6 +1,7 @@
 //! How what came of a command or a read is written: the stable words of endings and proofs, the results that the trace
 //! retains, and the text a person reads. No judgment of it.
 
+use crate::Denied;
 use coder_agent::Captured;
 use coder_boundary::{Connections, Enforced};
 use coder_digest::display_bytes;
@@ -59,6 +60,7 @@ pub(crate) fn peak_memory(peak: PeakMemory) -> Value {
 pub(crate) struct Holding<'a> {
     pub(crate) enforced: &'a Enforced,
     pub(crate) connections: Option<&'a Connections>,
+    pub(crate) denied: &'a [Denied],
 }
 
 /// What the trace retains of a command: of each stream the last `stream_bytes` bytes at most.
@@ -84,8 +86,13 @@ pub(crate) fn command_result(outcome: &Outcome, held: &Holding<'_>, stream_bytes
         "memory": outcome.usage.as_ref().map(|usage| peak_memory(usage.peak_memory)),
         "enforced": held.enforced,
     });
-    if let (Some(connections), Some(fields)) = (held.connections, result.as_object_mut()) {
-        fields.insert("connections".to_owned(), json!(connections));
+    if let Some(fields) = result.as_object_mut() {
+        if let Some(connections) = held.connections {
+            fields.insert("connections".to_owned(), json!(connections));
+        }
+        if !held.denied.is_empty() {
+            fields.insert("denied".to_owned(), json!(held.denied));
+        }
     }
     result
 }
@@ -100,6 +107,12 @@ fn last(captured: &coder_process::Captured, most: usize) -> (Vec<u8>, u64) {
     bytes.drain(..bytes.len().saturating_sub(most));
     let offset = captured.total_bytes.saturating_sub(bytes.len() as u64);
     (bytes, offset)
+}
+
+/// All that is kept of both streams, for reading.
+pub(crate) fn kept(outcome: &Outcome) -> [&[u8]; 4] {
+    let Outcome { stdout, stderr, .. } = outcome;
+    [&stdout.head, &stdout.tail, &stderr.head, &stderr.tail]
 }
 
 pub(crate) fn captured(captured: &coder_process::Captured) -> Captured {

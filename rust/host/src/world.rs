@@ -2,11 +2,11 @@
 //! and read is an effect: its intent is on disk before it, what came of it after it (specification, "Effects,
 //! credentials, and cancellation").
 
-use crate::holding;
 use crate::outcome::{Holding, captured, command_result, joined, read_result};
 use crate::progress::{Progress, Watch};
 use crate::recorder::Recorder;
 use crate::steering::Inbox;
+use crate::{denials, holding};
 use coder_agent::{Captured, Env, HostFault, Ran, RanEnd, Viewed};
 use coder_boundary::{Boundary, Connections, Enforced, Gateway, Outside};
 use coder_digest::Digest;
@@ -189,10 +189,15 @@ impl World<'_, '_> {
     ) -> Ran {
         let enforced = self.boundary.enforced(outcome.layers);
         let (end, note) = judged(outcome);
-        let note = joined_notes(note, connections.and_then(denied));
+        let denied = denials::of_outcome(self.boundary, outcome);
+        let lines = denied.iter().map(ToString::to_string);
+        let notes = note.into_iter().chain(connections.and_then(refused)).chain(lines);
+        let notes: Vec<String> = notes.collect();
+        let note = (!notes.is_empty()).then(|| notes.join("\n"));
         let held = Holding {
             enforced: &enforced,
             connections,
+            denied: &denied,
         };
         let result = command_result(outcome, &held, self.stream_bytes);
         let mut step = Step::new(Source::Agent, "");
@@ -334,7 +339,7 @@ pub(crate) fn call(intent: &Intent, script: &str, output: String, outcome: &str,
 }
 
 /// What the gateway did not let through, for the model.
-fn denied(connections: &Connections) -> Option<String> {
+fn refused(connections: &Connections) -> Option<String> {
     let mut lines: Vec<String> = connections.denied().map(ToString::to_string).collect();
     lines.dedup();
     let more = lines.len().saturating_sub(DENIED_SHOWN);
@@ -343,11 +348,6 @@ fn denied(connections: &Connections) -> Option<String> {
         lines.push(format!("and {more} more"));
     }
     (!lines.is_empty()).then(|| format!("the boundary's network: {}", lines.join("; ")))
-}
-
-fn joined_notes(first: Option<String>, second: Option<String>) -> Option<String> {
-    let notes: Vec<String> = [first, second].into_iter().flatten().collect();
-    (!notes.is_empty()).then(|| notes.join("\n"))
 }
 
 /// How the loop is told of an ending, with a note where the host had a hand in it.

@@ -79,6 +79,16 @@ impl Event {
     }
 }
 
+/// A changed file that others execute later, without being asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AutoExec {
+    /// The file, relative to the workspace; cut after 512 bytes.
+    pub path: BytePath,
+    /// Who executes it.
+    pub runs: String,
+}
+
 /// How a run ended (facts 9.5). What is not known is null, never zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -114,6 +124,12 @@ pub struct RunResult {
     /// Files that Git would obey and that appeared during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub appeared: Vec<BytePath>,
+    /// Changed files that others execute later: hooks, tasks, build scripts, instructions of agents. At most 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub auto_exec: Vec<AutoExec>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub auto_exec_omitted: u64,
     /// Whether some output was not retained.
     pub output_incomplete: bool,
     /// What is known about the cost.
@@ -214,6 +230,11 @@ pub(crate) mod bare_or_null {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Digest>, D::Error> {
         Option::deserialize(deserializer)
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]

@@ -70,8 +70,8 @@ pub use ask::Ask;
 pub use command::{Action, COMMAND_SCHEMA, Command};
 pub use error::Error;
 pub use event::{
-    CHECKER_OWNER_LOST, CHECKS_SCHEMA, CheckReport, CostStatus, Event, OWNER_LOST, OWNER_PROCESS_ENDED, RunResult,
-    Verdict,
+    AutoExec, CHECKER_OWNER_LOST, CHECKS_SCHEMA, CheckReport, CostStatus, Event, OWNER_LOST, OWNER_PROCESS_ENDED,
+    RunResult, Verdict,
 };
 pub use evidence::{
     CheckEvidence, CheckOutcome, Held, Judgement, Sameness, SuiteEnding, SuiteEvidence, VERIFICATION_SCHEMA,

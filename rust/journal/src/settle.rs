@@ -127,6 +127,8 @@ fn ended(task: &Task, how: String, trace_digest: Option<Digest>) -> RunResult {
         artifact_digest: None,
         git_restored: Vec::new(),
         appeared: Vec::new(),
+        auto_exec: Vec::new(),
+        auto_exec_omitted: 0,
         output_incomplete: true,
         cost_status: CostStatus::Unknown,
         cost_microusd: None,

@@ -21,6 +21,11 @@ const GUARDS: [(&str, Kind); 7] = [
     ("objects/info", Kind::Directory),
 ];
 
+/// The names of what steers Git in a repository.
+pub(crate) fn guarded_names() -> [&'static str; GUARDS.len()] {
+    GUARDS.map(|(name, _)| name)
+}
+
 /// The most directories below `modules` that are held one by one; each costs some ten mounts in every command. Where there
 /// are more, all of them are read-only.
 const MODULE_DIRECTORIES: usize = 64;

@@ -30,6 +30,16 @@ impl HostName {
     }
 }
 
+impl HostName {
+    /// Reads `HOST` or `HOST:PORT`.
+    ///
+    /// # Errors
+    /// Why it is neither, in words.
+    pub fn with_port(bytes: &[u8]) -> Result<(Self, Option<u16>), &'static str> {
+        authority(bytes)
+    }
+}
+
 fn ipv6(bytes: &[u8]) -> Result<HostName, &'static str> {
     const FAULT: &str = "what stands in brackets is not a plain IPv6 address";
     // The standard library reads no zone (`%eth0`), and nothing but the address.

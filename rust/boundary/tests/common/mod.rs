@@ -188,7 +188,10 @@ pub fn again_as_an_ordinary_user(this_test: &str) {
     std::os::unix::fs::chown(&temporary, Some(USER), Some(USER)).unwrap();
     // The user may not be able to reach the place the test was built in.
     let program = base.path().join("test");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // By another process: a command that another test starts meanwhile would hold what this one writes, and nothing can
+    // execute a file that is open for writing.
+    let own = std::env::current_exe().unwrap();
+    host(base.path(), "cp", &[own.to_str().unwrap(), program.to_str().unwrap()]);
     let user = USER.to_string();
     let output = std::process::Command::new("setpriv")
         .args(["--reuid", &user, "--regid", &user, "--clear-groups", "--"])

@@ -25,6 +25,8 @@ pub enum MicrocoderCommand {
     Repository(RepositoryArguments),
     /// Run one command inside the boundary
     Exec(ExecArguments),
+    /// Whether a command may do something to a path or reach a host, and by which rule
+    Why(WhyArguments),
     /// What this machine can enforce and which providers are ready, with the fix for each gap
     Doctor(DoctorArguments),
     /// Print a completion script for a shell
@@ -183,6 +185,50 @@ pub struct ExecArguments {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// Something a command may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ActWord {
+    /// Read a file
+    Read,
+    /// Change a file or what is in a directory, or make it
+    Write,
+    /// Execute a file
+    Execute,
+    /// List a directory
+    List,
+    /// Connect to a host and port
+    Connect,
+}
+
+/// `microcoder why`. The options are those of `exec`, and mean the same boundary.
+#[derive(Debug, Args)]
+pub struct WhyArguments {
+    /// Also writable (repeat for more); the current directory is the writable workspace unless --read-only
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub write: Vec<PathBuf>,
+    /// Also readable (repeat for more)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    pub read: Vec<PathBuf>,
+    /// The workspace is read-only
+    #[arg(long)]
+    pub read_only: bool,
+    /// The network the command sees: none, host, or allow:HOST:PORT[,HOST:PORT…]
+    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    pub network: Option<Network>,
+    /// What the command may reach
+    #[arg(long, value_enum, default_value = "boundary")]
+    pub access: AccessWord,
+    /// Ask for this alone (default: anything)
+    #[arg(long, value_enum)]
+    pub to: Option<ActWord>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// A path, or HOST:PORT
+    #[arg(value_name = "PATH|HOST:PORT", value_hint = ValueHint::AnyPath)]
+    pub subject: OsString,
 }
 
 /// `microcoder doctor`.

@@ -67,7 +67,7 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
 }
 
 /// The stores this user has are out of reach even of a command that was given the home directory.
-fn existing_stores() -> Vec<PathBuf> {
+pub(crate) fn existing_stores() -> Vec<PathBuf> {
     let named = surroundings::environment("MICROCODER_STORE").map(PathBuf::from);
     let stores = [None, named.as_deref()].map(|store| surroundings::store(store, REFUSED));
     stores.into_iter().flatten().filter(|store| store.is_dir()).collect()

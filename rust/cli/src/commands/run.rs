@@ -209,6 +209,16 @@ pub(crate) fn came_of(launched: &Launched) -> String {
             text.push_str(&format!("  {change}\n"));
         }
     }
+    for finding in result.iter().flat_map(|result| &result.auto_exec) {
+        text.push_str(&format!(
+            "  look first: {} is executed by {}\n",
+            finding.path,
+            plain(&finding.runs)
+        ));
+    }
+    if let Some(more) = result.map(|result| result.auto_exec_omitted).filter(|more| *more > 0) {
+        text.push_str(&format!("  look first: and {more} more\n"));
+    }
     for path in launched.patch.iter().flat_map(|patch| &patch.left_out) {
         text.push_str(&format!("  not in the patch: {path}\n"));
     }
@@ -259,6 +269,7 @@ pub(crate) fn document(launched: &Launched, store: Option<&Path>) -> Value {
         "head_moved_to": launched.stands.as_ref().ok().and_then(|standing| standing.moved.as_ref()),
         "committed": launched.stands.as_ref().ok().map(|standing| standing.left.is_clean()),
         "changes": launched.changes,
+        "auto_exec": launched.task.run.as_ref().and_then(|run| run.result.as_ref()).map(|result| &result.auto_exec),
         "look": commands.diff,
         "take": commands.take,
         "drop": commands.drop,

@@ -34,4 +34,5 @@ mod task_codes;
 mod task_command;
 mod turns;
 mod usage;
+mod why;
 mod world;

@@ -83,6 +83,37 @@ fn a_run_with_listed_hosts_records_each_connection_of_each_command() {
         .printed();
 }
 
+/// Reports 11 and 15: what the boundary refused is told apart from a compiler's errors, hooks of nested repositories stay
+/// as they are, and what others will execute of the candidate is listed.
+#[test]
+fn report_15_what_others_will_execute_is_listed_and_nested_repositories_stay_as_they_are() {
+    let world = World::new();
+    let ask = "mkdir -p new/.git/hooks .vscode; echo evil >new/.git/hooks/pre-commit; echo {} >.vscode/tasks.json; \
+               echo all: >Makefile; echo x >plain; touch /usr/local/x";
+    let replies = [reply(&[ask], false), reply(&[], true)];
+    let document = run(&world, &replies).arguments(&["--json"]).inside("repo").json();
+    let found: Vec<String> = document["auto_exec"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{}: {}", one["path"].as_str().unwrap(), one["runs"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ".vscode/tasks.json: an editor, by its tasks and settings",
+        "Makefile: make",
+        "new/.git: git, as a repository of its own",
+        "new/.git/hooks: git, as a hook",
+        "new/.git/hooks/pre-commit: git, as a hook",
+    ];
+    assert_eq!(found, expected);
+    let task = document["task"]["task_id"].as_str().unwrap();
+    let trace = world.read(&format!("tasks/{task}.1.atif.jsonl"));
+    assert!(
+        trace.contains("denied: /usr/local/x (inferred from the output): the system's `/usr`, shown read-only"),
+        "the model was not told"
+    );
+}
+
 /// The first value under a name, however deep.
 fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     match value {

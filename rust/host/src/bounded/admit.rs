@@ -67,11 +67,13 @@ impl Admitted {
             // What a killed run had committed in this very worktree has just arrived.
             return Err(Error::SourceChanged { path: workspace });
         }
+        let nested = tree.source.nested_repositories();
         let confine = Confine {
             repository: &tree.repository,
             access: Access::Boundary,
             network: None,
             workspace_access: asked.grant.workspace_access,
+            nested: &nested,
             store: asked.store.path(),
             memory_bytes: asked.grant.memory_bytes,
             environment: asked.environment,

@@ -3,6 +3,7 @@
 
 use super::Gathered;
 use super::markup::{Class, Markup};
+use crate::auto_exec;
 use crate::screen;
 use coder_workspace::{Change, Manifest, State};
 
@@ -35,6 +36,7 @@ fn listed(markup: &mut Markup, manifest: &Manifest) {
     }
     markup.raw("<ul class=\"files\">");
     for change in &manifest.changes {
+        let runs = auto_exec::findings(std::slice::from_ref(change)).0;
         let (letter, words, path) = match change {
             Change::Created { path } => ("A", "created", path.to_string()),
             Change::Removed { path } => ("D", "removed", path.to_string()),
@@ -42,11 +44,16 @@ fn listed(markup: &mut Markup, manifest: &Manifest) {
             Change::Retyped { path } => ("T", "of another kind now", path.to_string()),
             Change::Renamed { from, to, .. } => ("R", "renamed", format!("{from} → {to}")),
         };
-        markup.raw("<li><abbr title=\"").raw(words).raw("\">").raw(letter).wrap(
-            "</abbr> <code>",
-            &path,
-            "</code></li>",
-        );
+        markup
+            .raw("<li><abbr title=\"")
+            .raw(words)
+            .raw("\">")
+            .raw(letter)
+            .wrap("</abbr> <code>", &path, "</code>");
+        for finding in runs {
+            markup.wrap(" <em>executed by ", &finding.runs, "</em>");
+        }
+        markup.raw("</li>");
     }
     markup.raw("</ul>\n");
     if manifest.omitted_changes > 0 {

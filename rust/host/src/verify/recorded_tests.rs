@@ -28,6 +28,8 @@ fn ended() -> RunResult {
         artifact_digest: Some(digest),
         git_restored: Vec::new(),
         appeared: Vec::new(),
+        auto_exec: Vec::new(),
+        auto_exec_omitted: 0,
         output_incomplete: false,
         cost_status: CostStatus::Priced,
         cost_microusd: Some(0),

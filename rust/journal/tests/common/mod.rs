@@ -222,6 +222,8 @@ pub fn result() -> RunResult {
         artifact_digest: None,
         git_restored: Vec::new(),
         appeared: Vec::new(),
+        auto_exec: Vec::new(),
+        auto_exec_omitted: 0,
         output_incomplete: false,
         cost_status: CostStatus::Unknown,
         cost_microusd: None,
