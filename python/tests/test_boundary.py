@@ -125,6 +125,22 @@ def test_there_is_no_network_by_default(place: Path) -> None:
     assert seen[1] == own
 
 
+def test_listed_hosts_are_reached_through_a_gateway_that_records(place: Path) -> None:
+    ask = "import urllib.request; urllib.request.urlopen('http://other.invalid/')"
+    with Boundary(place, network="allow:unknown.invalid:443") as boundary:
+        assert boundary.enforced["network"] == "listed"
+        ended = boundary.run(["/usr/bin/python3", "-c", ask])
+    assert b"403" in ended.stderr
+    seen = [(one["host"], one["port"], one["verdict"]) for one in ended.report["connections"]["listed"]]
+    assert seen == [("other.invalid", 80, "refused")]
+
+
+def test_a_denial_is_told_apart_from_other_failures(place: Path) -> None:
+    with Boundary(place) as boundary:
+        ended = boundary.run(["touch", "/usr/local/x", "missing/y"])
+    assert [(one["subject"], one["inferred"]) for one in ended.report["denied"]] == [("/usr/local/x", True)]
+
+
 def test_full_access_says_that_nothing_is_held(place: Path) -> None:
     with Boundary(place, access="full") as boundary:
         assert (boundary.enforced["root"], boundary.enforced["network"]) == ("host", "host")

@@ -1,6 +1,7 @@
 # every Rust test and documentation example
 setup() {
     need_cargo
+    need_program curl curl
     # The trajectory tests ask this validator for a second opinion.
     need_harbor
 }

@@ -14,6 +14,7 @@ use crate::{Error, Gateway, Outside, Private, Scratch, filter, git, network, pat
 use coder_process::{Command, Confinement, Limits, Unconfined};
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -227,12 +228,19 @@ impl Boundary {
     /// command [made with it](Self::command_through) starts until it is finished or dropped.
     ///
     /// # Errors
-    /// [`Error::Gateway`] when there is no descriptor or thread for it.
+    /// [`Error::Gateway`] when there is no descriptor or thread for it, [`Error::Layer`] without a network of the command's
+    /// own.
     pub fn gateway(&self, outside: Outside) -> Result<Option<Gateway>, Error> {
-        match &self.network {
-            Network::Allow(list) => Gateway::start(list.clone(), outside).map(Some),
-            Network::None | Network::Host => Ok(None),
+        let (Network::Allow(list), Some(prepared)) = (&self.network, &self.prepared) else {
+            return Ok(None);
+        };
+        let layer = Layer::NetworkNamespace;
+        if !prepared.seclusion.namespaces.contains(layer) {
+            // Its listener would be everybody's.
+            let source = io::ErrorKind::Unsupported.into();
+            return Err(Error::Layer { layer, source });
         }
+        Gateway::start(list.clone(), outside).map(Some)
     }
 
     /// A command with its own gateway. One gateway serves the first command that is started with it.

@@ -235,3 +235,16 @@ fn what_was_started_early_is_taken_where_it_is_how_a_command_begins(
     assert_eq!(outcome.ending, Ending::Exited(0));
     assert_eq!(boundary.enforced(outcome.layers), *boundary.planned());
 }
+
+/// In the host's own network its listener would be everybody's.
+#[test]
+fn there_is_no_gateway_without_a_network_of_the_commands_own() {
+    let policy = Policy {
+        network: "allow:a.test:1".parse().unwrap(),
+        ground: Ground::without([Layer::NetworkNamespace]),
+        ..Policy::default()
+    };
+    let boundary = Boundary::prepare(policy, Private::Memory).unwrap();
+    let refused = boundary.gateway(Outside::of_this_machine()).unwrap_err();
+    assert_eq!(refused.code(), "layer_unavailable");
+}

@@ -1,4 +1,5 @@
 //! That `why` says what a real command finds: the same answer for every path that can be thought of.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;
 
@@ -39,6 +40,9 @@ struct Scene {
 
 fn scene(change: impl FnOnce(&World, &mut Policy)) -> Scene {
     let world = World::new();
+    let mut policy = world.policy();
+    // Before what an ordinary user's Git could not add.
+    change(&world, &mut policy);
     let workspace = &world.workspace;
     fs::create_dir_all(workspace.join("deep/er")).unwrap();
     fs::write(workspace.join("deep/er/file"), "").unwrap();
@@ -64,8 +68,6 @@ fn scene(change: impl FnOnce(&World, &mut Policy)) -> Scene {
     }
     fs::create_dir(world.outside.join("tree")).unwrap();
     fs::write(world.outside.join("tree/leaf"), "").unwrap();
-    let mut policy = world.policy();
-    change(&world, &mut policy);
     let boundary = world.prepare(policy);
     let mut paths = Vec::new();
     for name in [

@@ -47,7 +47,7 @@ impl Boundary {
         let network: Option<Network> = network.map(network_reach).transpose()?;
         if access == Access::Full && matches!(network, Some(Network::None | Network::Allow(_))) {
             return Err(PyValueError::new_err(
-                "nothing is confined with access=\"full\", so the network can only be \"host\"",
+                "nothing is confined with access=\"full\", so the network cannot be anything but \"host\"",
             ));
         }
         let host = Variables::of(py)?;
