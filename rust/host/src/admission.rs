@@ -207,7 +207,7 @@ impl Asked<'_> {
     }
 
     /// The suites of the requirements as they are now, out of reach of the run.
-    fn suites(&self, repository: &Repository) -> Result<Vec<Value>, Error> {
+    pub(crate) fn suites(&self, repository: &Repository) -> Result<Vec<Value>, Error> {
         let Some(requirements) = &self.grant.requirements else {
             return Ok(Vec::new());
         };

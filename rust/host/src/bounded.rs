@@ -29,7 +29,7 @@ use coder_digest::Clock;
 use coder_journal::Task;
 use coder_process::{Cancel, Event, Flow, Outcome, Output, Stream, Tree as Left, Window};
 use coder_trace::{EffectKind, Intent, ProcessRecord, Session, SessionId, Source, Step, Writer};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -167,7 +167,7 @@ impl Turn<'_> {
     fn header(&self, recorder: &Recorder) -> Result<(), HostFault> {
         let admitted = &self.admitted;
         recorder.append(&Step::new(Source::User, self.task.prompt()))?;
-        let admission = json!({
+        let mut admission = json!({
             "grant_digest": admitted.grant.digest,
             "intent_digest": self.task.intent_digest,
             "source_snapshot": admitted.tree.source.digest().hex(),
@@ -180,6 +180,9 @@ impl Turn<'_> {
             "access": "boundary",
             "enforcing": admitted.confined.boundary.planned(),
         });
+        if let (Some(context), Value::Object(fields)) = (&admitted.context, &mut admission) {
+            fields.insert("context_digest".to_owned(), json!(context.digest.hex()));
+        }
         let mut step = Step::new(Source::System, "Admitted.");
         step.extensions.insert("admission".to_owned(), admission);
         step.extensions

@@ -56,7 +56,12 @@ impl Confine<'_> {
             WorkspaceAccess::Read => None,
             WorkspaceAccess::Write => Held::for_run(place.path(), &git)?,
         };
+        let borrowed = match &quarantine {
+            Some(_) => Vec::new(),
+            None => git.borrowed()?,
+        };
         let mut policy = Policy {
+            reads: borrowed,
             workspace: Some(Workspace {
                 path: self.repository.top.clone(),
                 mode: match self.workspace_access {

@@ -134,13 +134,17 @@ impl Execution {
             ),
             (Some(_), Mode::Read) | (None, _) => (Vec::new(), None),
         };
+        let borrowed = match (&place, &held) {
+            (Some(place), None) => place.borrowed()?,
+            (Some(_), Some(_)) | (None, _) => Vec::new(),
+        };
         let view = held
             .as_ref()
             .map(Held::view)
             .or_else(|| place.as_ref().map(git_link::Place::view));
         let mut policy = Policy {
             writes: self.writes.clone(),
-            reads: self.reads.clone(),
+            reads: self.reads.iter().cloned().chain(borrowed).collect(),
             sealed: self.sealed.clone(),
             git: view,
             access: world_access(self.access),

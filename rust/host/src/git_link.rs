@@ -36,6 +36,19 @@ impl Place {
             },
         }
     }
+
+    /// The object stores that the repository's own borrows from. A quarantine shows them; without one commands are to read
+    /// them where they are.
+    ///
+    /// # Errors
+    /// [`Error::Workspace`] where one is no object store.
+    pub(crate) fn borrowed(&self) -> Result<Vec<PathBuf>, Error> {
+        let directory = match self {
+            Self::Checkout(git_dir) => git_dir,
+            Self::Linked(linked) => &linked.common_directory,
+        };
+        Ok(coder_workspace::borrowed_stores(&directory.join("objects"))?)
+    }
 }
 
 /// The place of the checkout whose top is `workspace` (canonical); nothing where it is no checkout.

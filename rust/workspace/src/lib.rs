@@ -63,7 +63,7 @@ pub use identity::{
 pub use patch::{Candidate, Extent, Patch, candidate_patch};
 pub use quarantine::{
     Exported, FoundNote, HeadLeft, IndexLeft, Left, LinkedPlace, Moved, Note, Published, Quarantine, Reopened,
-    Restored, Selection,
+    Restored, Selection, borrowed_stores,
 };
 pub use read::{Confined, Observation, ReadCap, Refusal};
 pub use retain::Retention;

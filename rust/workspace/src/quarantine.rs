@@ -9,6 +9,7 @@ mod left;
 mod note;
 mod publish;
 
+pub use borrowed::stores as borrowed_stores;
 pub use import::{Exported, Selection};
 pub use left::{HeadLeft, IndexLeft, Left};
 pub use note::{Found as FoundNote, Note};

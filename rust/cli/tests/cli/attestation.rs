@@ -163,6 +163,32 @@ fn without_a_store_only_the_statement_itself_is_judged_and_the_answer_says_so() 
     assert_eq!(verification, expected);
 }
 
+/// What was attested of a turn stays true of it when the task goes on, and is not the later one's.
+#[test]
+fn the_statement_of_an_earlier_turn_holds_after_the_task_went_on() {
+    let world = World::new();
+    let prepared = finished(&world);
+    let first = statement(&world);
+    prepared.send("command-2", json!({ "type": "continue", "prompt": "Go on." }));
+    let queued = compared(&world, &first.to_string(), &[]);
+    assert_eq!((queued.status, &queued.json(0)["attestation"]["turn"]), (0, &json!(1)));
+    let mut next = prepared.grant.clone();
+    next["expected_revision"] = world.task(&["show", "task-1"]).json()["revision"].clone();
+    prepared.call_with(next.to_string()).json();
+    let second = statement(&world);
+    assert_ne!(first["subject"], second["subject"]);
+    for (turn, stated) in [(1, &first), (2, &second)] {
+        let seen = compared(&world, &stated.to_string(), &[]);
+        let verification: Value = serde_json::from_str(&seen.stdout).unwrap();
+        let found = (&verification["verdict"], &verification["attestation"]["turn"]);
+        assert_eq!(found, (&json!("verified"), &json!(turn)), "{verification:#}");
+    }
+    // The later turn under the earlier one's number.
+    let mut mixed = second.clone();
+    mixed["predicate"]["task"]["turn"] = json!(1);
+    assert_eq!(compared(&world, &mixed.to_string(), &[]).json(1)["verdict"], "mismatch");
+}
+
 #[test]
 fn a_signature_of_somebody_else_or_none_is_a_mismatch() {
     let world = World::new();
@@ -333,6 +359,27 @@ fn wrong_uses(#[case] arguments: &[&str]) {
 }
 
 /// An exported document is compared as JSON with what the trace renders, and names its own task.
+/// Documents are strict JSON of at most 64 levels: what is deeper is refused, and what is not is compared.
+#[rstest]
+#[case::as_deep_as_may_be(60, "mismatch")]
+#[case::one_deeper(61, "json")]
+#[case::far_deeper(100_000, "json")]
+fn a_document_with_deep_nesting_is_an_answer_and_no_fall(#[case] levels: usize, #[case] expected: &str) {
+    let world = World::new();
+    finished(&world);
+    let document = world.task(&["export", "task-1"]).run().stdout;
+    // Below the document, its list of steps, a step and its extensions.
+    let deep = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let document = document.replacen("\"extra\":{", &format!("\"extra\":{{\"deep\":{deep},"), 1);
+    assert!(document.contains(&deep));
+    let file = world.write("work/deep.json", document);
+    let seen = world.task(&["verify", "--document", file.to_str().unwrap()]).run();
+    match expected {
+        "mismatch" => assert_eq!(seen.json(1)["verdict"], "mismatch"),
+        _ => assert_eq!(seen.refused(1).0, "bad_attestation"),
+    }
+}
+
 #[test]
 fn an_exported_document_is_held_against_the_store() {
     let world = World::new();

@@ -1,5 +1,6 @@
 //! One bounded command by an exact grant: its endings, its record, and that each kind of grant has its own door.
 
+use crate::checks::{SUITE, requirements};
 use crate::world::{Detached, Gate, World, reply, wait_readable};
 use rstest::rstest;
 use rustix::process::Signal;
@@ -107,6 +108,35 @@ fn a_cancelled_command_is_stopped() {
     for process in below {
         wait_readable(process, "a process outlived its run");
     }
+}
+
+/// Requirements were refused for what has no model.
+#[rstest]
+#[case::passes("echo second >>notes.txt", "passed")]
+#[case::fails("true", "failed")]
+#[case::did_not_finish("echo second >>notes.txt; exit 3", "unavailable")]
+fn what_a_command_left_is_judged_by_the_suites_its_grant_pins(#[case] script: &str, #[case] verdict: &str) {
+    let world = World::new();
+    let suite = world.suite("notes", SUITE, json!({}));
+    world.approve(&suite);
+    let mut prepared = world.prepare_bounded(&world.worktree(), &["-c", script]);
+    prepared.grant["requirements"] = requirements(&[&suite]);
+    let task = prepared.bounded("execute").json();
+    let suites = task["run"]["admission"]["context"]["suites"].as_array().unwrap();
+    assert_eq!(suites[0]["check"], "notes");
+    let task = world.task(&["check", "task-1"]).json();
+    assert_eq!(task["checks"], verdict, "{task:#}");
+    assert_eq!(world.task(&["verify", "task-1"]).json()["verdict"], "verified");
+    let mut knowing = prepared.grant.clone();
+    knowing["requirements"]["knowledge"] = json!([{
+        "id": "manual", "version": 1, "digest": "0".repeat(64), "path": "manual.md", "sources": ["a manual"],
+    }]);
+    world.write("grant.json", knowing.to_string());
+    let grant = world.text("grant.json");
+    assert_eq!(
+        world.task(&["execute", "--grant", &grant]).run().refused(1).0,
+        "grant_field"
+    );
 }
 
 #[test]

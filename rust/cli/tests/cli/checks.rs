@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    fn approve(&self, laid: &Laid) {
+    pub fn approve(&self, laid: &Laid) {
         self.coder(&["capability", "approve", "--manifest", &laid.manifest])
             .json();
     }

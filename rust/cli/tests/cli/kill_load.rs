@@ -3,13 +3,11 @@
 //!
 //! `MICROCODER_LOAD_KILLS` says how often (60 unless it says otherwise), `MICROCODER_SEED` repeats the moments of a failure.
 
-use crate::world::{World, reply};
-use coder_digest::Digest;
+use crate::world::{World, reply, scripted};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 /// How many tasks run at once in one round.
@@ -143,51 +141,16 @@ fn owner(world: &World, name: &str, moments: &mut Moments) -> crate::world::Star
         .into();
         let script = json!({ "schema": "openagents.microcoder.script.v1", "turns": turns }).to_string();
         let path = world.write(&format!("{name}.script.json"), &script);
-        let grant = grant(world, name, &[], configuration(&path, &script));
+        let grant = grant(world, name, &[], scripted(path.to_str().unwrap(), &script));
         world
             .microcoder(&["repository", "--grant", &grant, "--store", &world.text("tasks")])
             .start()
     }
 }
 
-fn configuration(path: &Path, script: &str) -> Value {
-    json!({
-        "schema": "openagents.microcoder.repository-config.v1",
-        "provider": "scripted",
-        "model": crate::world::MODEL,
-        "effort": null,
-        "generation_endpoint": "in-process",
-        "decision_endpoint": "in-process",
-        "decision_model": "none",
-        "acceptance": false,
-        "route": "never",
-        "knowledge": "off",
-        "dollar_limit_micros": null,
-        "expected_controller_digest": null,
-        "script": path,
-        "script_digest": Digest::of(script.as_bytes()),
-    })
-}
-
 /// Writes the grant that fits the task, and names its file.
 fn grant(world: &World, name: &str, arguments: &[&str], configuration: Value) -> String {
-    let shown = world.task(&["show", name]).json();
-    let mut grant = json!({
-        "schema": "openagents.coder.task-execution-grant.v1",
-        "task_id": name,
-        "intent_digest": shown["intent_digest"],
-        "expected_revision": shown["revision"],
-        "program": "/bin/bash",
-        "arguments": arguments,
-        "write_workspace": true,
-        "stream_bytes": 65536,
-        "memory_bytes": 536_870_912,
-        "requirements": null,
-        "adapter_configuration": configuration,
-    });
-    if grant["adapter_configuration"].is_null() {
-        grant["wall_seconds"] = json!(60);
-    }
+    let grant = world.grant(name, arguments, configuration);
     let file = world.write(&format!("{name}.grant.json"), grant.to_string());
     file.to_str().unwrap().to_owned()
 }

@@ -22,6 +22,7 @@ mod look;
 mod memory;
 mod openai;
 mod quarantine;
+mod read_only;
 mod recover;
 mod refusals;
 mod repository;

@@ -2,6 +2,7 @@
 //! they do to the copy does not, and a killed host leaves a repository without a scratch.
 
 use crate::world::{Call, Gate, World, differences, reply, wait_readable};
+use rstest::rstest;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -285,6 +286,105 @@ fn a_run_takes_over_what_a_killed_command_committed_and_gc_what_has_no_worktree_
     assert!(directory.exists());
     assert_eq!(gc(&[])["cleared"], would);
     assert_eq!(commands(&world), [""; 0]);
+}
+
+#[test]
+fn what_a_killed_run_left_of_a_worktree_that_is_gone_is_cleared_away() {
+    let world = World::new();
+    cloned(&world);
+    let script = "git commit -q --allow-empty -m inside; echo ready >gate; sleep 1000";
+    let prepared = world.prepare(&world.path("tree"), &[reply(&[script], false), reply(&[], true)]);
+    killed(&world, prepared.call());
+    let gc = || world.task(&["gc", "--older-than", "0"]).json();
+    let left = gc()["left"].clone();
+    assert_eq!(
+        left,
+        json!([{
+            "path": "scratch/task-1/git",
+            "reason": "it may hold what a killed run committed, which the next run takes over",
+        }])
+    );
+    assert!(world.path("tasks/scratch/task-1/git").exists());
+    world.git("clone", &["worktree", "remove", "--force", &world.text("tree")]);
+    let done = gc();
+    let cleared: Vec<(&Value, &Value)> = done["cleared"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cleared| (&cleared["kind"], &cleared["path"]))
+        .collect();
+    assert_eq!(cleared, [(&json!("scratch"), &json!("scratch/task-1/git"))]);
+    assert_eq!(done["left"], json!([]));
+    assert!(!world.path("tasks/scratch/task-1").exists());
+}
+
+/// A submodule's repository lies in its parent's, and a worktree of it lies anywhere.
+#[test]
+fn git_works_in_a_worktree_of_a_submodule() {
+    let world = World::new();
+    let allow = ["-c", "protocol.file.allow=always"];
+    world.git(
+        "",
+        &["init", "--quiet", "--initial-branch=main", "--template=", "parent"],
+    );
+    let repository = world.text("repo");
+    let add = [&allow[..], &["submodule", "--quiet", "add", &repository, "part"]].concat();
+    world.git("parent", &add);
+    world.git("parent", &["commit", "--quiet", "--message=parent"]);
+    let tree = world.text("tree");
+    world.git("parent/part", &["worktree", "add", "--quiet", "-b", BRANCH, &tree]);
+    let (parent, before) = (
+        world.listing("parent/part"),
+        world.git("parent", &["rev-parse", "HEAD"]),
+    );
+    let script = "git status --porcelain; echo second >>notes.txt; git commit -qam inside; git log --format=%s";
+    let prepared = world.prepare(&world.path("tree"), &[reply(&[script], true)]);
+    let task = prepared.call().json();
+    assert_eq!(task["run"]["result"]["ending"], "model_finished", "{task:#}");
+    assert_eq!(
+        world.git("parent/part", &["log", "--format=%s", BRANCH]),
+        "inside\nfirst\n"
+    );
+    assert_eq!(world.git("tree", &["status", "--porcelain"]), "");
+    assert_eq!(differences(&parent, &world.listing("parent/part")), [""; 0]);
+    assert_eq!(world.git("parent", &["rev-parse", "HEAD"]), before);
+    assert_eq!(
+        world.git("parent/part", &["fsck", "--strict", "--no-progress", "--no-dangling"]),
+        ""
+    );
+    assert_eq!(world.task(&["verify", "task-1"]).json()["verdict"], "verified");
+}
+
+/// In a read-only workspace there is no quarantine to show the stores that a repository borrows from, and Git found nothing.
+#[rstest]
+#[case::worktree("tree")]
+#[case::checkout("shared")]
+fn a_repository_that_borrows_its_objects_can_be_read(#[case] place: &str) {
+    let world = World::new();
+    world.git("", &["clone", "--quiet", "--shared", "repo", "shared"]);
+    let tree = world.text("tree");
+    world.git("shared", &["worktree", "add", "--quiet", "--detach", &tree]);
+    let before = world.listing("repo");
+    let script = "git log --format=%s && git show HEAD:notes.txt && git fsck --connectivity-only";
+    let attack = "echo x >>\"$(cat $(git rev-parse --git-common-dir)/objects/info/alternates)/info/x\"";
+    let exec = |script: &str| {
+        let call = world.microcoder(&["exec", "--read-only", "--", "sh", "-c", script]);
+        call.inside(place).run()
+    };
+    let seen = exec(script);
+    assert_eq!(
+        (seen.status, seen.stdout.as_str()),
+        (0, "first\nfirst\n"),
+        "{}",
+        seen.stderr
+    );
+    assert_ne!(exec(attack).status, 0);
+    let mut prepared = world.prepare(&world.path(place), &[reply(&[script, attack], false), reply(&[], true)]);
+    prepared.grant["write_workspace"] = json!(false);
+    assert_eq!(prepared.call().json()["run"]["result"]["ending"], "model_finished");
+    let view = world.task(&["view", "task-1"]).json().to_string();
+    assert!(view.contains("first\\nfirst"), "{view}");
+    assert_eq!(differences(&before, &world.listing("repo")), [""; 0]);
 }
 
 /// Recovering closed a killed run and left its commits for whichever run came next.

@@ -1,5 +1,6 @@
-//! Each refusal of the task commands by its stable code: status 1, one error object, nothing printed. Those that no single
-//! process can meet (`store_busy`, `reopen_required`) are shown in the journal's own tests.
+//! Each refusal of the task commands by its stable code: status 1, one error object, nothing printed. `store_busy` is in
+//! `recover`, `read_only` in a file of its own. `reopen_required` is for who keeps a store open after a write whose fate is
+//! open; a command opens it, writes once and ends, so it cannot meet it, and the journal's own tests show it.
 
 use crate::world::{Gate, World, reply};
 use coder_digest::SystemClock;

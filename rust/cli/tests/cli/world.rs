@@ -258,6 +258,26 @@ pub fn reply(commands: &[&str], finished: bool) -> Value {
     })
 }
 
+/// The configuration of a run on the recorded conversation that the file at `path` holds.
+pub fn scripted(path: &str, script: &str) -> Value {
+    json!({
+        "schema": "openagents.microcoder.repository-config.v1",
+        "provider": "scripted",
+        "model": MODEL,
+        "effort": null,
+        "generation_endpoint": "in-process",
+        "decision_endpoint": "in-process",
+        "decision_model": "none",
+        "acceptance": false,
+        "route": "never",
+        "knowledge": "off",
+        "dollar_limit_micros": null,
+        "expected_controller_digest": null,
+        "script": path,
+        "script_digest": Digest::of(script.as_bytes()),
+    })
+}
+
 /// A task with its grant, as exact files of a world.
 pub struct Prepared<'a> {
     pub world: &'a World,
@@ -270,40 +290,32 @@ impl World {
         let turns: Vec<Value> = replies.iter().map(|reply| json!({ "reply": reply })).collect();
         let script = json!({ "schema": "openagents.microcoder.script.v1", "turns": turns }).to_string();
         self.write("script.json", &script);
-        let receipt = self.submit(workspace);
-        let shown = self
-            .coder(&["task", "show", "task-1", "--store", &self.text("tasks")])
-            .json();
-        let grant = json!({
+        self.submit(workspace);
+        let grant = self.grant("task-1", &[], scripted(&self.text("script.json"), &script));
+        Prepared { world: self, grant }
+    }
+
+    /// The grant that fits a submitted task as it stands: a repository run's with a configuration, else a bounded command's.
+    pub fn grant(&self, task: &str, arguments: &[&str], configuration: Value) -> Value {
+        let shown = self.task(&["show", task]).json();
+        let mut grant = json!({
             "schema": "openagents.coder.task-execution-grant.v1",
-            "task_id": "task-1",
+            "task_id": task,
             "intent_digest": shown["intent_digest"],
-            "expected_revision": receipt["revision"],
+            "expected_revision": shown["revision"],
             "expected_source_snapshot": null,
             "program": "/bin/bash",
-            "arguments": [],
+            "arguments": arguments,
             "write_workspace": true,
             "stream_bytes": 65536,
             "memory_bytes": 536_870_912,
             "requirements": null,
-            "adapter_configuration": {
-                "schema": "openagents.microcoder.repository-config.v1",
-                "provider": "scripted",
-                "model": MODEL,
-                "effort": null,
-                "generation_endpoint": "in-process",
-                "decision_endpoint": "in-process",
-                "decision_model": "none",
-                "acceptance": false,
-                "route": "never",
-                "knowledge": "off",
-                "dollar_limit_micros": null,
-                "expected_controller_digest": null,
-                "script": self.text("script.json"),
-                "script_digest": Digest::of(script.as_bytes()),
-            },
+            "adapter_configuration": configuration,
         });
-        Prepared { world: self, grant }
+        if grant["adapter_configuration"].is_null() {
+            grant["wall_seconds"] = json!(600);
+        }
+        grant
     }
 
     fn submit(&self, workspace: &Path) -> Value {
@@ -330,22 +342,8 @@ impl World {
 
     /// Submits a task for one bounded command, and writes the grant that fits.
     pub fn prepare_bounded<'a>(&'a self, workspace: &Path, arguments: &[&str]) -> Prepared<'a> {
-        let receipt = self.submit_as("task-1", "command-1", workspace, ("bounded-command", None));
-        let shown = self.task(&["show", "task-1"]).json();
-        let grant = json!({
-            "schema": "openagents.coder.task-execution-grant.v1",
-            "task_id": "task-1",
-            "intent_digest": shown["intent_digest"],
-            "expected_revision": receipt["revision"],
-            "program": "/bin/bash",
-            "arguments": arguments,
-            "write_workspace": true,
-            "wall_seconds": 600,
-            "stream_bytes": 65536,
-            "memory_bytes": 536_870_912,
-            "requirements": null,
-            "adapter_configuration": null,
-        });
+        self.submit_as("task-1", "command-1", workspace, ("bounded-command", None));
+        let grant = self.grant("task-1", arguments, json!(null));
         Prepared { world: self, grant }
     }
 

@@ -4,6 +4,7 @@
 use crate::admission::{Asked, Observed, Tree, text, trace_file};
 use crate::configuration::Access;
 use crate::confine::{Confine, Confined};
+use crate::context::{Capture, Context};
 use crate::grant::Grant;
 use crate::labels::Labels;
 use crate::request::{self, own};
@@ -28,17 +29,20 @@ pub(super) struct Admitted {
     pub(super) confined: Confined,
     pub(super) demand: Enforced,
     pub(super) controller: Value,
+    /// What the checks are held to; nothing where the grant pins none, since there is no model to be told.
+    pub(super) context: Option<Context>,
     pub(super) recovered: Vec<Recovered>,
 }
 
 impl Admitted {
     /// Compares everything. A refusal leaves the store as it was.
     pub(super) fn admit(asked: Asked<'_>) -> Result<Self, Error> {
-        if asked.grant.requirements.is_some() {
-            return Err(Error::NotSupported {
-                field: "requirements",
-                reason: "this version checks repository runs only: null for a bounded command",
-            });
+        if let Some(requirements) = &asked.grant.requirements {
+            requirements.admissible()?;
+            if !requirements.knowledge.is_empty() {
+                let rule = "a bounded command has no model to read documents: leave `knowledge` empty";
+                return Err(crate::grant::field("requirements", rule));
+            }
         }
         let task_id = asked.grant.task_id.clone();
         compare(&asked.grant, &asked.store.show(&task_id)?)?;
@@ -87,6 +91,18 @@ impl Admitted {
             .map_err(|shortfall| Error::TooLittleEnforced {
                 missing: shortfall.to_string(),
             })?;
+        let context = match &asked.grant.requirements {
+            None => None,
+            Some(requirements) => {
+                let capture = Capture {
+                    task: &task,
+                    workspace: &workspace,
+                    requirements: Some(requirements),
+                    suites: asked.suites(&tree.repository)?,
+                };
+                Some(capture.run()?)
+            }
+        };
         let controller = controller::identify(asked.controller, None)?;
         recovery::settle_overlapping(asked.store, &task.task_id, &workspace)?;
         let Some(owner) = owner.take() else {
@@ -105,6 +121,7 @@ impl Admitted {
             confined,
             demand,
             controller,
+            context,
             recovered,
         })
     }
@@ -145,7 +162,7 @@ impl Admitted {
             read_scope: labels.read_scope.to_owned(),
             authority: "local_os_user".to_owned(),
             trace_file: trace_file(&self.task),
-            context: Value::Null,
+            context: serde_json::to_value(&self.context).unwrap_or(Value::Null),
         })
     }
 }

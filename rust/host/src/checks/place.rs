@@ -32,7 +32,11 @@ pub(super) struct Prepared {
 impl Place<'_> {
     /// Makes the boundary, with a home and `/tmp` of its own: nothing of one check is found by the next.
     pub(super) fn prepare(&self, suite: &Suite) -> Result<Prepared, Error> {
-        let git = git_link::place(self.workspace)?.as_ref().map(git_link::Place::view);
+        let place = git_link::place(self.workspace)?;
+        let borrowed = place
+            .as_ref()
+            .map_or_else(|| Ok(Vec::new()), git_link::Place::borrowed)?;
+        let git = place.as_ref().map(git_link::Place::view);
         let needs = &suite.manifest.needs;
         let mut policy = Policy {
             workspace: Some(Workspace {
@@ -40,7 +44,7 @@ impl Place<'_> {
                 mode: Mode::Read,
             }),
             exact_reads: suite.files().map(exact).collect(),
-            reads: suite.trees().map(Path::to_owned).collect(),
+            reads: suite.trees().map(Path::to_owned).chain(borrowed).collect(),
             sealed: vec![self.store.to_owned(), self.trust.to_owned()],
             resources: confine::resources(self.memory_bytes),
             ..Policy::default()

@@ -16,7 +16,7 @@ const STORES: usize = 64;
 ///
 /// # Errors
 /// [`Error::BorrowedObjects`] for a directory that is no object store: showing it to commands would open something else.
-pub(super) fn stores(objects: &Path) -> Result<Vec<PathBuf>, Error> {
+pub fn stores(objects: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut found: Vec<PathBuf> = Vec::new();
     let mut pending = vec![(objects.to_owned(), 0)];
     while let Some((store, depth)) = pending.pop() {
