@@ -425,8 +425,8 @@ class Boundary:
             writes: Further files and directories that may be changed.
             sealed: What stays out of reach whatever else is granted. This user's task stores, the usual one and the one
                 that `MICROCODER_STORE` names, always do.
-            network: `"none"`, `"host"`, or `"allow:HOST:PORT,HOST:PORT"` for listed hosts through a gateway. By default what
-                the access mode has: none for `"boundary"`.
+            network: `"none"`, `"host"`, or `"allow:HOST:PORT,HOST:PORT"` for listed hosts through a gateway. By default
+                what the access mode has: none for `"boundary"`.
             access: `"boundary"` for the granted paths and the system's programs; `"toolchains"` also for this user's
                 developer tools, with the host's network; `"full"` for no walls at all.
             memory: The most private memory of each process, in bytes.

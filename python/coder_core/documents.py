@@ -570,14 +570,15 @@ class Denied(TypedDict):
     inferred: bool
 
 
-class _Reported(TypedDict, total=False):
+class CommandReportExtras(TypedDict, total=False):
+    """Keys of `CommandReport` that may be absent: `connections` is there with a network of listed hosts."""
+
     denied: list[Denied]
     connections: Connections
 
 
-class CommandReport(_Reported):
-    """The report of one command in a boundary. `appeared` names files that Git would obey and the command made;
-    `connections` is there with a network of listed hosts."""
+class CommandReport(CommandReportExtras):
+    """The report of one command in a boundary. `appeared` names files that Git would obey and the command made."""
 
     schema: str
     ending: str

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// How much of the beginning and of the end of each stream is read.
-const SCANNED_BYTES: usize = 64 * 1024;
+const SCANNED_BYTES: usize = 32 * 1024;
 /// How many denials are told of.
 const TOLD: usize = 16;
 /// How many words are asked about.
