@@ -36,6 +36,8 @@ HARMS = ("read", "write", "steering", "listener", "victim", "survivor", "machine
 STAGES = ("plain", "checkout", "worktree")
 MODES = ("boundary", "toolchains", "full")
 USERS = ("root", "ordinary")
+# From the least to everything, as the program under test names them.
+LEVELS = ("system_calls", "landlock", "namespaces", "complete")
 RUNS = ("inside", "host", "candidate")
 
 
@@ -69,6 +71,8 @@ class Attempt:
     allowed: dict[str, str] = field(default_factory=dict)
     # Sets of layers without which it succeeds.
     without: tuple[tuple[str, ...], ...] = ()
+    # The least level that holds it: below, what stops it is not there.
+    least: str = "landlock"
     # Whether full access holds it too.
     full: bool = False
 
@@ -137,6 +141,7 @@ def attempts() -> list[Attempt]:
             one_of(where, "stage", (one.stage,), STAGES)
             one_of(where, "runs", (one.runs,), RUNS)
             one_of(where, "control", one.control, USERS)
+            one_of(where, "least", (one.least,), LEVELS)
             one_of(where, "allowed", tuple(one.allowed), MODES)
             if not one.harm or not (one.source and one.expects):
                 raise RowError(f"{where}: harm, source and expects must say something")

@@ -9,6 +9,7 @@ work, and on an attempt that proves nothing because it fails without the boundar
 
 import argparse
 import contextlib
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -18,11 +19,11 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from rows import CLASSES, HERE, MODES, USERS, Attempt, RowError, Work, attempts, works
+from rows import CLASSES, HERE, LEVELS, MODES, USERS, Attempt, RowError, Work, attempts, works
 from settings import SEARCH_PATH, Programs, Setting, bare, drive, execute, expanded, filled
 
 from world import Owner, Tools, World, differences, digest
@@ -78,16 +79,17 @@ def template(into: Path) -> None:
     def git(*arguments: str) -> None:
         subprocess.run(["git", *arguments], cwd=into, env=environment, check=True, stdout=subprocess.DEVNULL)
 
-    git("init", "--quiet", "--initial-branch", "main", "project")
+    git("init", "--quiet", "--initial-branch", "main", "--template=", "project")
     for number, name in enumerate(("notes.txt", "answer.txt")):
         (into / "project" / name).write_text(f"line {number}\n")
         git("-C", "project", "add", name)
         git("-C", "project", "commit", "--quiet", "--message", name)
-    (into / "project/.git/hooks").mkdir(exist_ok=True)
+    (into / "project/.git/hooks").mkdir()
+    (into / "project/.git/info").mkdir(exist_ok=True)
     git("-C", "project", "worktree", "add", "--quiet", "-b", "microcoder/task/1", "../work")
 
 
-def ground(place: Path, binaries: Path, rows: list[Attempt | Work], given: dict[str, str]) -> Ground:
+def ground(place: Path, binaries: Path, rows: list[Attempt | Work], given: dict[str, str], weak: Path | None) -> Ground:
     """Builds what is compiled, once, and puts the programs under test where every user can run them."""
     built = place / "built"
     built.mkdir()
@@ -96,8 +98,12 @@ def ground(place: Path, binaries: Path, rows: list[Attempt | Work], given: dict[
     shutil.copy2(HERE / "tools/bare.py", built / "bare.py")
     (built / "bare.py").chmod(0o755)
     compile_c(HERE / "tools/victim.c", built / "victim")
+    compile_c(HERE / "tools/lent.c", built / "lent")
     compile_c(HERE / "tools/printer.c", built / "printer")
     compile_c(HERE / "tools/printer.c", built / "printer.so", "-shared", "-fPIC")
+    weakened = built / "escape" if weak is not None else None
+    if weak is not None and weakened is not None:
+        shutil.copy2(weak, weakened)
     compiled: dict[Path, Path] = {}
     for row in rows:
         if row.path.suffix == ".c":
@@ -107,8 +113,10 @@ def ground(place: Path, binaries: Path, rows: list[Attempt | Work], given: dict[
             elif compiled[row.path] != built / row.id:
                 os.link(compiled[row.path], built / row.id)
     template(place / "template")
-    tools = Tools(built / "victim", (built / "printer").read_bytes(), (built / "printer.so").read_bytes(), place / "template")
-    return Ground(place, tools, Programs(built / "microcoder", built / "bare.py", built), given, digest(built))
+    tools = Tools(
+        built / "victim", built / "lent", (built / "printer").read_bytes(), (built / "printer.so").read_bytes(), place / "template"
+    )
+    return Ground(place, tools, Programs(built / "microcoder", built / "bare.py", weakened, built), given, digest(built))
 
 
 def granted(row: Attempt | Work, world: World) -> tuple[Path, ...]:
@@ -173,6 +181,19 @@ def attempt_bounded(on: Ground, row: Attempt, setting: Setting) -> str:
         world.clear()
 
 
+def attempt_without(on: Ground, row: Attempt, setting: Setting) -> str:
+    """Without the layers that its row names the attempt must succeed, or the row is wrong about what stops it."""
+    world = on.world(setting.owner, row.stage)
+    try:
+        with watched(row, world):
+            ended = execute(row, world, setting, on.programs, ATTEMPT_SECONDS)
+        harms = world.harms(ended.output, ended.errors.decode(errors="replace"), granted(row, world))
+        missed = [kind for kind in row.harm if kind not in harms]
+        return f"STOPPED all the same: no {', '.join(missed)} but {harms or 'nothing'}\n{ended.tail()}" if missed else ""
+    finally:
+        world.clear()
+
+
 def work_bounded(on: Ground, row: Work, setting: Setting) -> str:
     """It must end well, having printed `works` last, and leave nothing outside."""
     world = on.world(setting.owner, row.stage)
@@ -186,6 +207,8 @@ def work_bounded(on: Ground, row: Work, setting: Setting) -> str:
         if row.stage == "worktree":
             # A commit arrives in the repository, which is the point.
             harms.pop("write", None)
+        if "--network" in row.options:
+            harms.pop("listener", None)
         return f"BROKEN: {harms}" if harms else ""
     finally:
         world.clear()
@@ -205,7 +228,9 @@ def timed(row: Attempt | Work, setting: str, act: Callable[[], str]) -> Result:
     return Result(row, setting, wrong, time.monotonic() - begun)
 
 
-def jobs(on: Ground, rows: list[Attempt | Work], owners: list[Owner], modes: list[str]) -> Iterator[Callable[[], Result]]:
+def jobs(
+    on: Ground, rows: list[Attempt | Work], owners: list[Owner], modes: list[str], levels: list[str], everywhere: bool
+) -> Iterator[Callable[[], Result]]:
     def job(act: Callable[[Ground, Attempt, Setting], str], row: Attempt, setting: Setting, name: str) -> Callable[[], Result]:
         return lambda: timed(row, name, lambda: act(on, row, setting))
 
@@ -228,6 +253,48 @@ def jobs(on: Ground, rows: list[Attempt | Work], owners: list[Owner], modes: lis
                 if mode not in row.allowed and (mode != "full" or row.full):
                     setting = Setting(owner, mode)
                     yield job(attempt_bounded, row, setting, setting.name)
+        if on.programs.weakened is not None and row.runs == "inside":
+            # One user and one mode: what differs is what the kernel gives.
+            owner = owners[-1] if owners[-1].name in row.control or not row.control else owners[0]
+            for level in levels:
+                if everywhere or LEVELS.index(level) >= LEVELS.index(row.least):
+                    setting = Setting(owner, "boundary", level)
+                    yield job(attempt_bounded, row, setting, setting.name)
+            for layers in row.without:
+                # Without a user namespace only root can make the others.
+                who = owners[0] if "user_namespace" in layers and "root" in row.control else owner
+                setting = Setting(who, "boundary", without=layers)
+                yield job(attempt_without, row, setting, setting.name)
+
+
+# Everything that is to be done, filled before the processes that do it are made.
+JOBS: list[Callable[[], Result]] = []
+
+
+def do(number: int) -> Result:
+    return JOBS[number]()
+
+
+def lesser_levels(on: Ground, owner: Owner) -> Iterator[str]:
+    """The levels below the whole at which this machine runs anything at all; it says why it does not at the others."""
+    program = on.programs.weakened
+    for level in LEVELS[:-1] if program is not None else ():
+        command = [str(program), "--level", level, "--", "/bin/true"]
+        environment = {"PATH": SEARCH_PATH, "HOME": "/nonexistent"}
+        done = subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            cwd=on.programs.compiled,
+            env=environment,
+            user=owner.user,
+            group=owner.group,
+            extra_groups=[],
+        )
+        if done.returncode == 0:
+            yield level
+        else:
+            print(f"level {level}, {owner.name}: refused here: {done.stderr.decode().strip()}")
 
 
 def absent(row: Work, given: dict[str, str]) -> str:
@@ -246,6 +313,13 @@ def table(rows: list[Attempt | Work], results: list[Result]) -> tuple[int, int]:
         print(f"{kind:44} {len(mine):8} {len(ran):5} {sum(bool(result.wrong) for result in ran):8}")
     ran = [result for result in results if isinstance(result.row, Attempt)]
     print(f"{'all':44} {len(tried):8} {len(ran):5} {sum(bool(result.wrong) for result in ran):8}")
+    print(f"\n{'layers left out':56} attempts that then succeed")
+    for layers in sorted({layers for row in tried for layers in row.without}):
+        name = "without " + " and ".join(layers)
+        ran = [result for result in results if result.setting.endswith(", " + name)]
+        if ran:
+            print(f"{', '.join(layers):56} {sum(not result.wrong for result in ran)} of {len(ran)}: ", end="")
+            print(", ".join(sorted(result.row.id for result in ran if not result.wrong)))
     ran = [result for result in results if isinstance(result.row, Work)]
     broken = sum(bool(result.wrong) for result in ran)
     print(f"\n{'works':44} {len(rows) - len(tried):8} {len(ran):5} {broken:8} broken")
@@ -256,6 +330,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", type=Path)
     parser.add_argument("--tools", type=Path, default=Path("/nonexistent"), help="a folder with uv, readable for everybody")
+    parser.add_argument("--weakened", type=Path, help="the test-only build that can leave layers out")
+    parser.add_argument("--explore", action="store_true", help="say of every attempt at every level what it does there")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--users", nargs="*", default=list(USERS), choices=USERS)
     parser.add_argument("--modes", nargs="*", default=list(MODES), choices=MODES)
@@ -282,10 +358,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="escape-", dir="/var/tmp") as folder:
         place = Path(folder)
         place.chmod(0o755)
-        on = ground(place, options.programs.resolve(), rows, given)
-        with ThreadPoolExecutor(options.jobs) as pool:
-            results = []
-            for result in pool.map(lambda act: act(), jobs(on, rows, owners, options.modes)):
+        on = ground(place, options.programs.resolve(), rows, given, options.weakened)
+        levels = list(lesser_levels(on, owners[-1]))
+        JOBS.extend(jobs(on, rows, owners, options.modes, levels, options.explore))
+        results = []
+        # Processes, since what is done between the attempts is itself work; they find the jobs where they were forked.
+        with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork")) as pool:
+            for result in pool.map(do, range(len(JOBS))):
                 results.append(result)
                 if result.wrong or options.verbose:
                     outcome = "FAILED" if result.wrong else "ok    "

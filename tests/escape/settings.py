@@ -29,13 +29,14 @@ class Setting:
 
     owner: Owner
     access: str
-    # What `--require` and the test-only switch say; empty for all layers.
-    level: tuple[str, ...] = ()
+    # As if the machine gave no more than this.
+    level: str = "complete"
+    # Layers that a test-only build leaves out.
     without: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        parts = [self.owner.name, self.access, *self.level]
+        parts = [self.owner.name, self.access, *([] if self.level == "complete" else [f"level {self.level}"])]
         if self.without:
             parts.append("without " + " and ".join(self.without))
         return ", ".join(parts)
@@ -48,6 +49,8 @@ class Programs:
     microcoder: Path
     # A host that confines nothing: what the same calls do to a person who has no boundary.
     bare: Path
+    # A build of the same host that can leave layers out; absent where only the real one is tried.
+    weakened: Path | None
     compiled: Path
 
 
@@ -150,19 +153,32 @@ def host_environment(world: World) -> dict[str, str]:
     }
 
 
-def switches(setting: Setting) -> list[str]:
-    """The arguments of `microcoder exec` for a setting."""
-    return ["--access", setting.access]
-
-
 def execute(row: Attempt | Work, world: World, setting: Setting, programs: Programs, seconds: int) -> Ended:
-    """Runs a program through `microcoder exec`."""
-    told = [f"--env={name}={value}" for name, value in world.variables().items()]
-    options = [expanded(option, world) for option in row.options]
+    """Runs a program through `microcoder exec`, or through the build that can leave layers out."""
+    told = [f"{name}={value}" for name, value in world.variables().items()]
+    options = ["--access", setting.access, *(expanded(option, world) for option in row.options)]
     command = place(row, world, programs)
-    bound = [] if "--timeout" in options else ["--timeout", f"{seconds}s"]
-    exec_command: list[str | Path] = [programs.microcoder, "exec", *switches(setting), *bound, *told, *options, "--", *command]
-    return call(exec_command, world.work, host_environment(world), world.owner, seconds + 20)
+    if setting.level == "complete" and not setting.without:
+        program: list[str | Path] = [programs.microcoder, "exec", *(f"--env={variable}" for variable in told)]
+        options += [] if "--timeout" in options else ["--timeout", f"{seconds}s"]
+    else:
+        assert programs.weakened is not None
+        program = [programs.weakened, "--level", setting.level, *(word for layer in setting.without for word in ("--without", layer))]
+        # That build takes plain numbers, and what it found goes to a file.
+        options = [plain(option) if before in {"--timeout", "--memory"} else option for before, option in pairs(options)]
+        options += ["--report", str(world.report)]
+        options += [] if "--timeout" in options else ["--timeout", str(seconds)]
+        command = ["/usr/bin/env", *told, *command]
+    return call([*program, *options, "--", *command], world.work, host_environment(world), world.owner, seconds + 20)
+
+
+def plain(text: str) -> str:
+    return str(int(text[:-1]) << 20) if text.endswith("M") else text.removesuffix("s")
+
+
+def pairs(words: list[str]) -> list[tuple[str, str]]:
+    """Each word with the one before it."""
+    return list(zip(["", *words], words, strict=False))
 
 
 def bare(row: Attempt | Work, world: World, programs: Programs, seconds: int) -> Ended:

@@ -55,6 +55,7 @@ class Tools:
     """What was built at the start, for every world."""
 
     victim: Path
+    lent: Path
     program: bytes
     library: bytes
     # A repository of one commit with a linked worktree, made once by Git itself and copied from then on.
@@ -68,22 +69,36 @@ def new_secret() -> str:
 def digest(root: Path) -> dict[str, tuple[int, int, str]]:
     """Every entry below `root`, itself included: mode, owner, and what it holds."""
     found: dict[str, tuple[int, int, str]] = {}
-    pending = [root]
+    cut = len(os.fspath(root)) + 1
+    pending = [os.fspath(root)]
+    # Thousands of times in a run, so by the plainest calls there are.
     while pending:
         path = pending.pop()
         try:
-            status = path.lstat()
+            status = os.lstat(path)
         except FileNotFoundError:
             continue
         held = ""
         if stat.S_ISLNK(status.st_mode):
-            held = os.fsdecode(path.readlink())
+            held = os.readlink(path)
         elif stat.S_ISREG(status.st_mode):
-            held = hashlib.sha256(path.read_bytes()).hexdigest()
+            held = hashlib.sha256(content(path)).hexdigest()
         elif stat.S_ISDIR(status.st_mode):
-            pending.extend(path.iterdir())
-        found[os.fsdecode(path.relative_to(root))] = (status.st_mode, status.st_uid, held)
+            pending.extend(f"{path}/{name}" for name in os.listdir(path))
+        found[path[cut:] or "."] = (status.st_mode, status.st_uid, held)
     return found
+
+
+def content(path: str) -> bytes:
+    """A whole file, by as few calls as can be."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        pieces = []
+        while piece := os.read(descriptor, 1 << 20):
+            pieces.append(piece)
+        return b"".join(pieces)
+    finally:
+        os.close(descriptor)
 
 
 def remove(path: Path) -> None:
@@ -108,13 +123,15 @@ class World:
         self.stage = stage
         self.given = given
         self.mark = secrets.token_hex(6)
-        self.secrets = {name: new_secret() for name in ("file", "environment", "memory", "caller")}
+        self.secrets = {name: new_secret() for name in ("file", "environment", "memory", "caller", "root")}
         self.person = self.root / "person"
         self.outside = self.root / "outside"
         self.sockets = self.root / "sockets"
         self.project = self.root / "project"
         self.temporary = self.root / "tmp"
         self.work = self.root / "work"
+        # Where a host that does not say what it found writes it.
+        self.report = self.temporary / "report.json"
         for folder in (self.person, self.outside, self.sockets, self.temporary):
             folder.mkdir()
         self.root.chmod(0o755)
@@ -122,6 +139,7 @@ class World:
         self._fill_outside(tools)
         self._fill_repository(tools.template)
         self._give_away()
+        self._lend(tools.lent)
         self.victim = self._start_victim(tools.victim)
         self._listen()
         self.watched = {name: getattr(self, name) for name in ("person", "outside", "project")}
@@ -131,6 +149,8 @@ class World:
         self.before = {name: digest(path) for name, path in self.watched.items()}
         self.steering = self._steering()
         self.exhausted = ""
+        # Whether it is known that nothing of this world is alive.
+        self.empty = False
 
     def _fill_home(self) -> None:
         secret = self.secrets["file"]
@@ -182,6 +202,15 @@ class World:
             for name in (".", *folders, *files):
                 os.chown(Path(folder) / name, self.owner.user, self.owner.group, follow_symlinks=False)
 
+    def _lend(self, program: Path) -> None:
+        """Where the tests are root: a file for root alone, and a program that runs as root for everybody."""
+        if os.geteuid() != 0 or self.owner.user == 0:
+            return
+        (self.outside / "only-for-root").touch(mode=0o600)
+        (self.outside / "only-for-root").write_text(self.secrets["root"])
+        shutil.copyfile(program, self.outside / "lent")
+        (self.outside / "lent").chmod(0o4755)
+
     def _start_victim(self, program: Path) -> "subprocess.Popen[bytes]":
         with (self.outside / "secret").open("rb") as held:
             return subprocess.Popen(
@@ -228,7 +257,7 @@ class World:
 
     def _steering(self) -> dict[str, tuple[int, int, str]]:
         git = self.work / ".git"
-        if self.stage != "checkout" or not git.is_dir():
+        if self.stage != "checkout":
             return {}
         names = {name: entry for name, entry in digest(git).items() if name.startswith(STEERING) or name == "."}
         # Git's own log of what it fetched and committed is not among them.
@@ -255,6 +284,8 @@ class World:
     def harms(self, output: bytes, told: str, granted: tuple[Path, ...] = ()) -> dict[str, str]:
         """What happened outside, by kind. `told` is what the host itself said of the command, which may name a finding; what
         lies in a `granted` tree may be changed."""
+        with contextlib.suppress(FileNotFoundError):
+            told += self.report.read_text()
         seen = {
             "survivor": self._survivors(),
             "read": self._read(output),
@@ -354,18 +385,19 @@ class World:
         deadline = time.monotonic() + 5
         while (left := list(self.processes())) and time.monotonic() < deadline:
             time.sleep(0.02)
+        self.empty = not left
         return f"left alive: {left}" if left else ""
 
     def processes(self) -> Iterator[int]:
-        """The processes that carry this world's mark."""
-        mark = self.mark.encode()
-        for entry in os.scandir("/proc"):
-            if not entry.name.isdigit() or int(entry.name) == self.victim.pid:
+        """The processes that carry this world's mark, or know where it lies."""
+        marks = (self.mark.encode(), self.root.name.encode())
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) in (self.victim.pid, os.getpid()):
                 continue
             with contextlib.suppress(OSError):
-                folder = Path(entry.path)
-                if mark in (folder / "environ").read_bytes() or mark in (folder / "cmdline").read_bytes():
-                    yield int(entry.name)
+                told = content(f"/proc/{name}/environ") + content(f"/proc/{name}/cmdline")
+                if any(mark in told for mark in marks):
+                    yield int(name)
 
     def watch(self, over: threading.Event) -> None:
         """Looks until `over` how much memory the marked processes hold together, and remembers when it was too much."""
@@ -423,7 +455,7 @@ class World:
 
     def clear(self) -> None:
         """Ends and removes all of it, whatever state it is in."""
-        while left := list(self.processes()):
+        while left := [] if self.empty else list(self.processes()):
             for process in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
@@ -436,12 +468,21 @@ class World:
                     stream.close()
         for listener in self.listeners.values():
             listener.close()
+        if os.geteuid() == 0:
+            self._clear_as_root()
         self._clear_machine()
         for folder, _, _ in os.walk(self.root):
             # What an attempt made unreadable is still to be removed.
             with contextlib.suppress(OSError):
                 Path(folder).chmod(0o700)
         shutil.rmtree(self.root, ignore_errors=True)
+
+    def _clear_as_root(self) -> None:
+        while self.mark in Path("/proc/self/mountinfo").read_text():
+            subprocess.run(["umount", "--lazy", self.work / "here"], check=True)
+        domain = Path("/proc/sys/kernel/domainname")
+        if self.mark in domain.read_text():
+            domain.write_text("(none)")
 
     def _clear_machine(self) -> None:
         for place in SHARED_PLACES:

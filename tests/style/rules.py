@@ -22,7 +22,12 @@ ITEMS_AT_THE_DOOR = re.compile(
     r"^(?:pub(?:\([a-z]+\))? )?(?:async |unsafe |const )*(?:fn|struct|enum|union|trait|impl|static|type|macro_rules!)\b"
 )
 FLOOR_ROW = re.compile(r"^\| (\d+) \| `([a-z_]+)` \|", re.MULTILINE)
-TRAP_ROW = re.compile(r"^\| ([0-9]+|[a-z]) \|.*\|(.*)\|$", re.MULTILINE)
+NUMBERED_ROW = re.compile(r"^\| ([0-9]+|[a-z]) \|.*\|(.*)\|$", re.MULTILINE)
+# The pages whose rows name a test each: what a row is called, which there must be, and that in words.
+NUMBERED = {
+    "docs/traps.md": ("trap", [*map(str, range(1, 28)), *"abcdefghijklmnop"], "1 to 27 and a to p"),
+    "docs/cases.md": ("case", [*map(str, range(1, 20, 2))], "1, 3, 5 and so on to 19"),
+}
 # A file, or a function of one.
 NAMED_TEST = re.compile(r"`([a-z_]+(?:/[a-zA-Z0-9_.]+)+)(?:::([a-z0-9_]+))?`")
 LEXEMES = re.compile(
@@ -151,25 +156,23 @@ def words(tree: Tree) -> Iterator[str]:
 
 
 def named_tests(tree: Tree) -> Iterator[str]:
-    """Every test that docs/traps.md names is there, and no trap is left out."""
-    page = "docs/traps.md"
-    if page not in tree.files:
-        return
-    text = tree.text(page)
-    rows = TRAP_ROW.findall(text)
-    expected = [str(number) for number in range(1, 28)] + list("abcdefghijklmnop")
-    if [trap for trap, _ in rows] != expected:
-        yield f"{page}: the traps are not 1 to 27 and a to p, each once and in order"
-    for trap, row in rows:
-        named = NAMED_TEST.findall(row)
-        if not named:
-            yield f"{page}: trap {trap} names no test"
-        for path, function in named:
-            file = path if path.startswith(("python/", "tests/")) else f"rust/{path}"
-            if file not in tree.files:
-                yield f"{page}: trap {trap}: there is no file {file}"
-            elif function and not re.search(rf"^\s*(?:async )?(?:fn|def) {function}\(", tree.text(file), re.MULTILINE):
-                yield f"{page}: trap {trap}: {file} has no test `{function}`"
+    """Every test that docs/traps.md and docs/cases.md name is there, and no trap or case is left out."""
+    for page, (word, expected, listed) in NUMBERED.items():
+        if page not in tree.files:
+            continue
+        rows = NUMBERED_ROW.findall(tree.text(page))
+        if [number for number, _ in rows] != expected:
+            yield f"{page}: the {word}s are not {listed}, each once and in order"
+        for number, row in rows:
+            named = NAMED_TEST.findall(row)
+            if not named:
+                yield f"{page}: {word} {number} names no test"
+            for path, function in named:
+                file = path if path.startswith(("python/", "tests/")) else f"rust/{path}"
+                if file not in tree.files:
+                    yield f"{page}: {word} {number}: there is no file {file}"
+                elif function and not re.search(rf"^\s*(?:async )?(?:fn|def) {function}\(", tree.text(file), re.MULTILINE):
+                    yield f"{page}: {word} {number}: {file} has no test `{function}`"
 
 
 RULES: tuple[Callable[[Tree], Iterator[str]], ...] = (

@@ -79,6 +79,13 @@ class Rules(unittest.TestCase):
         )
         for text in (page.replace("| 3 ", "| 4 "), page.replace("`low/src/a_tests.rs::a_test`", "none", 1)):
             self.assertEqual(len(self.breaches(rules.named_tests, files | {"docs/traps.md": text})), 1)
+        cases = "".join(f"| {case} | where | what | how | `low/src/a_tests.rs::a_test` |\n" for case in range(1, 20, 2))
+        self.assertEqual(self.breaches(rules.named_tests, files | {"docs/cases.md": cases}), [])
+        gone = files | {"docs/cases.md": cases.replace("| 9 ", "| 8 ")}
+        self.assertEqual(
+            self.breaches(rules.named_tests, gone),
+            ["docs/cases.md: the cases are not 1, 3, 5 and so on to 19, each once and in order"],
+        )
 
 
 if __name__ == "__main__":

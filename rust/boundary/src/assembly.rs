@@ -312,8 +312,9 @@ impl Acts {
 
     fn process_files(&mut self) -> Result<(), Error> {
         let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-        // Read-only as a whole: to root outside, /proc/sys and its like would be writable inside.
-        self.filesystem(c"proc", "/proc", flags, String::new())
+        // Read-only as a whole: to root outside, /proc/sys and its like would be writable inside. And without the warden,
+        // whose command line is the host's: a command may see what it could look into, which is its own processes.
+        self.filesystem(c"proc", "/proc", flags, "hidepid=ptraceable".to_owned())
     }
 
     /// Makes the root's own files. The map's order puts a directory before what lies in it.

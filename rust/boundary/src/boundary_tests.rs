@@ -220,7 +220,7 @@ fn what_was_started_early_is_taken_where_it_is_how_a_command_begins(
         .command("/bin/sh")
         .arguments([
             "-c",
-            "test -d /usr/bin && test -c /dev/null && test -d /proc/1 && ! test -e /etc/shadow",
+            "test -d /usr/bin && test -c /dev/null && test -d /proc/self && ! test -e /etc/shadow",
         ])
         .stdin(coder_process::Stdin::Inherit)
         .stdout(coder_process::Output::Inherit)

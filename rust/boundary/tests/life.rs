@@ -3,9 +3,10 @@
 
 mod common;
 
-use coder_boundary::Scratch;
-use coder_process::{Proof, Tree};
+use coder_boundary::{Enforced, Reach, Scratch};
+use coder_process::{Ending, Proof, Tree};
 use common::{World, again_as_an_ordinary_user, shell};
+use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
@@ -86,6 +87,66 @@ fn the_end_of_the_host_by_kill_is_the_end_of_the_command() {
     assert!(memory.exists());
     Scratch::remove_leftover(&left[0]).unwrap();
     assert!(!left[0].exists() && !memory.exists());
+}
+
+/// Only run by the next test, in a process of its own: the filter it takes is for good.
+#[test]
+#[ignore = "a host whose kernel lets nobody configure a network"]
+fn a_host_without_network_configuration() {
+    let Some(workspace) = std::env::var_os("BOUNDARY_TEST_WORKSPACE") else {
+        return;
+    };
+    let when = |argument, value| {
+        let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
+        vec![SeccompRule::new(vec![condition.unwrap()]).unwrap()]
+    };
+    let rules = [
+        (libc::SYS_socket, when(0, libc::AF_NETLINK as u64)),
+        (libc::SYS_ioctl, when(1, libc::SIOCSIFFLAGS)),
+    ];
+    let filter = SeccompFilter::new(
+        rules.into_iter().collect(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::EPERM as u32),
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    let program: seccompiler::BpfProgram = filter.unwrap().try_into().unwrap();
+    seccompiler::apply_filter(&program).unwrap();
+    let mut world = World::new();
+    world.workspace = workspace.into();
+    let boundary = world.boundary();
+    let outcome = boundary
+        .command("/bin/sh")
+        .arguments(["-c", "echo ran > ran"])
+        .capture(1 << 10);
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.ending, Ending::Exited(0));
+    // All that was planned holds but the interface, and the record says so.
+    let less = Enforced {
+        network: Reach::Nothing,
+        ..boundary.planned().clone()
+    };
+    assert_eq!(boundary.enforced(outcome.layers), less);
+}
+
+/// Report 1: where a network namespace is given but not the right to configure it, every command died.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the host under test is a process of its own")]
+fn report_1_a_loopback_that_cannot_be_brought_up_keeps_no_command_from_running() {
+    let world = World::new();
+    let host = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "a_host_without_network_configuration"])
+        .env("BOUNDARY_TEST_WORKSPACE", &world.workspace)
+        .env("TMPDIR", world.base.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&host.stdout).into_owned();
+    assert!(host.status.success(), "{said}");
+    assert_eq!(
+        fs::read_to_string(world.workspace.join("ran")).unwrap(),
+        "ran\n",
+        "{said}"
+    );
 }
 
 #[test]

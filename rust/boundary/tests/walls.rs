@@ -281,8 +281,8 @@ fn nothing_of_the_hosts_processes_is_seen_and_the_warden_cannot_be_read() {
     let world = World::new();
     let script = r#"
 import os
-print(sorted(int(name) for name in os.listdir("/proc") if name.isdigit()) == [1, os.getpid()])
-for name in ("mem", "environ", "maps", "root", "cwd", "fd"):
+print(sorted(int(name) for name in os.listdir("/proc") if name.isdigit()) == [os.getpid()])
+for name in ("cmdline", "mem", "environ", "maps", "root", "cwd", "fd"):
     path = "/proc/1/" + name
     try:
         path += "/" + os.listdir(path)[0] if name == "fd" else ""
@@ -295,7 +295,8 @@ try:
 except OSError as error:
     print("kill", type(error).__name__)
 "#;
-    let refused = ["mem", "environ", "maps", "root", "cwd", "fd"].map(|name| format!("{name} PermissionError\n"));
+    let names = ["cmdline", "mem", "environ", "maps", "root", "cwd", "fd"];
+    let refused = names.map(|name| format!("{name} FileNotFoundError\n"));
     let printed = world.python(script).printed();
     assert_eq!(printed.lines().next(), Some("True"));
     assert!(printed.contains(&refused.concat()), "{printed}");

@@ -1,13 +1,13 @@
 //! One command as `microcoder exec` runs it, with walls taken away: how the escape corpus shows that an attempt fails for
 //! a reason. Only a build with the feature `escape-tests` has it.
 //!
-//! `escape [--level LEVEL] [--without LAYER]… [--access A] [--network N] [--read-only] [--write D]… [--read D]… -- CMD…`
+//! `escape [--level LEVEL] [--without LAYER]… [--access A] [--network N] [--memory BYTES] [--read-only] [--write D]… [--read D]… -- CMD…`
 //! works in the current directory. The exit status is the command's, 128 and the signal, 124 after `--timeout SECONDS`,
 //! 125 when it was refused. What held the command goes to the file of `--report F`.
 
 #![allow(clippy::print_stderr, reason = "a refusal is said to whoever runs this program")]
 
-use coder_boundary::{Ground, Layer, Level, Mode, Network};
+use coder_boundary::{Ground, Layer, Level, Mode};
 use coder_host::{Access, Commands, Execution, Report, Streams};
 use coder_process::{Cancel, Death, Ending};
 use std::error::Error;
@@ -63,13 +63,8 @@ fn run() -> Result<i32, Box<dyn Error>> {
                     other => return Err(format!("there is no access mode `{other}`").into()),
                 }
             }
-            Some("--network") => {
-                execution.network = Some(match word()? {
-                    "none" => Network::None,
-                    "host" => Network::Host,
-                    other => return Err(format!("there is no network `{other}`").into()),
-                })
-            }
+            Some("--network") => execution.network = Some(word()?.parse()?),
+            Some("--memory") => execution.memory_bytes = Some(word()?.parse()?),
             _ => return Err(format!("there is no option `{}`", option.display()).into()),
         }
     }

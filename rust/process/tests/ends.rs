@@ -40,7 +40,7 @@ fn an_end_by_itself_is_told_as_it_was(
 #[case::obeys("", Death::Signalled(libc::SIGTERM), StopSignal::Terminate)]
 #[case::exits("trap 'exit 5' TERM;", Death::Exited(5), StopSignal::Terminate)]
 #[case::ignores("trap '' TERM;", Death::Signalled(libc::SIGKILL), StopSignal::Kill)]
-fn a_deadline_ends_the_command(
+fn report_17_a_deadline_ends_the_command(
     #[case] trap: &str,
     #[case] death: Death,
     #[case] stop_signal: StopSignal,

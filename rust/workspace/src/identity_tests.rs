@@ -102,7 +102,7 @@ fn a_submodule_is_a_checkout_of_its_own() {
 
 /// Report 19: what a partial clone lacks cannot be had inside a boundary, so it is known beforehand.
 #[test]
-fn a_partial_and_sparse_clone_is_said_to_be_one() {
+fn report_19_a_partial_and_sparse_clone_is_said_to_be_one() {
     let world = World::new();
     world.repository("origin");
     world.run("origin", &["config", "uploadpack.allowFilter", "true"]);

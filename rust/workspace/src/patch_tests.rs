@@ -123,7 +123,7 @@ fn a_file_that_became_a_directory_or_a_link_in_the_way() {
 
 /// Report 15: a nested repository is no part of what is taken over, and is said to be left out.
 #[test]
-fn what_is_ignored_nested_or_no_file_is_left_out_and_named() {
+fn report_15_what_is_ignored_nested_or_no_file_is_left_out_and_named() {
     let world = World::new();
     world.repository("repo");
     let patch = patch_of(

@@ -126,7 +126,7 @@ fn a_kept_snapshot_that_was_edited_is_refused() {
 
 /// Report 15: a repository inside the workspace brings hooks that run once somebody uses it.
 #[test]
-fn nested_repositories_are_listed_at_every_depth() {
+fn report_15_nested_repositories_are_listed_at_every_depth() {
     let entries = [
         "",
         ".git",

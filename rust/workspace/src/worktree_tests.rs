@@ -244,7 +244,7 @@ fn a_branch_somebody_has_checked_out_is_not_deleted_under_them() {
 
 /// Report 19: the sparse set holds in the worktree too, and what a partial clone lacks outside it is not asked for.
 #[test]
-fn the_sparse_set_of_a_partial_clone_is_kept() {
+fn report_19_the_sparse_set_of_a_partial_clone_is_kept() {
     let world = World::new();
     world.repository("origin");
     world.write("origin/other/three.txt", "three\n");
@@ -280,7 +280,7 @@ fn the_sparse_set_of_a_partial_clone_is_kept() {
 
 /// Report 17: a killed Git leaves its lock, and every later write fails for ever.
 #[test]
-fn a_stale_lock_is_removed_only_from_a_worktree_of_ours() {
+fn report_17_a_stale_lock_is_removed_only_from_a_worktree_of_ours() {
     let world = World::new();
     let repository = world.repository("repo");
     let worktrees = worktrees(&world);

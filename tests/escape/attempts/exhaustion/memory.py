@@ -6,7 +6,6 @@ import time
 held = []
 for _ in range(64):
     piece = mmap.mmap(-1, 1 << 24, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    for page in range(0, 1 << 24, 4096):
-        piece[page] = 1
+    piece[:] = bytes(1 << 24)
     held.append(piece)
 time.sleep(0.5)

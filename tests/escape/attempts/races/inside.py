@@ -22,8 +22,12 @@ def swap() -> None:
 
 swapper = threading.Thread(target=swap)
 swapper.start()
-deadline = time.monotonic() + 0.5
-while time.monotonic() < deadline:
+begun, reads = time.monotonic(), 0
+# On a loaded machine the threads may not meet for long.
+while time.monotonic() < begun + 0.3 or (reads < 400 and time.monotonic() < begun + 5):
+    reads += 1
+    if reads % 20 == 0:
+        time.sleep(0.006)
     with contextlib.suppress(OSError):
         if (text := Path("name/secret").read_text()) != "nothing\n":
             print(text)
