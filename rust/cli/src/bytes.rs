@@ -21,6 +21,18 @@ pub fn parse(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a number of bytes is written like 512M or 2G".to_owned())
 }
 
+/// A bound of memory: an amount in which a program can begin at all. Below it a command would fail in words of its loader.
+///
+/// # Errors
+/// A sentence for clap when `text` is not such an amount.
+pub fn parse_memory(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 1 << 20;
+    match parse(text)? {
+        bytes if bytes < LEAST => Err("a command needs at least 1M".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
 /// A length of time: a whole number of seconds, or with the suffix `ms`, `s`, `m` or `h`.
 ///
 /// # Errors

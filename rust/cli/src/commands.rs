@@ -14,6 +14,7 @@ mod why;
 use crate::arguments::{CoderCommand, MicrocoderCommand};
 use crate::output::{self, Failure};
 use crate::programs::{Program, definition};
+pub(crate) use exec::REFUSED as EXEC_REFUSED;
 
 /// Runs a `microcoder` command and returns its status.
 pub(crate) fn microcoder(command: MicrocoderCommand) -> Result<u8, Failure> {

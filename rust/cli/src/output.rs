@@ -55,6 +55,12 @@ impl Failure {
         }
     }
 
+    /// The same failure with another exit status.
+    #[must_use]
+    pub(crate) fn with_status(self, status: u8) -> Self {
+        Self { status, ..self }
+    }
+
     pub(crate) fn of(error: &coder_host::Error, status: u8) -> Self {
         Self::new(error.code(), error.message(), status)
     }

@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The status of `microcoder` for a refusal or a wrong use.
+/// The status of `microcoder` for a refusal or a wrong use; `exec` and `why` have their own.
 const REFUSED: u8 = 2;
 /// The status of `coder`, and of `microcoder why`, for a wrong use (facts 11).
 const WRONG_USE: u8 = 64;
@@ -15,11 +15,16 @@ const WRONG_USE: u8 = 64;
 /// Runs `microcoder` with these arguments, the program's own name first.
 pub fn microcoder(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    // Of this one command 1 is an answer, so that a wrong use is farther away.
-    let asks = arguments.get(1).is_some_and(|command| command == "why");
+    let refused = match arguments.get(1) {
+        // Any other status could be the command's own.
+        Some(command) if command == "exec" => commands::EXEC_REFUSED,
+        // Of this one command 1 is an answer, so that a wrong use is farther away.
+        Some(command) if command == "why" => WRONG_USE,
+        Some(_) | None => REFUSED,
+    };
     match Microcoder::try_parse_from(arguments) {
         Ok(parsed) => finish(commands::microcoder(parsed.command)),
-        Err(error) => wrong_use(&error, if asks { WRONG_USE } else { REFUSED }),
+        Err(error) => wrong_use(&error, refused),
     }
 }
 

@@ -7,7 +7,7 @@ use coder_host::{Colours, Screen};
 use coder_process::{Cancel, Reason};
 use std::ffi::OsString;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) fn clock() -> Arc<dyn Clock> {
@@ -44,8 +44,8 @@ pub(crate) fn entropy<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {
 /// The store that was named, else the one in the home directory. A relative one counts from the current directory.
 pub(crate) fn store(named: Option<&Path>, status: u8) -> Result<PathBuf, Failure> {
     match named {
-        Some(path) if path.is_absolute() => Ok(path.to_owned()),
-        Some(path) => Ok(here()?.join(path)),
+        Some(path) if path.is_absolute() => Ok(without_steps(path)),
+        Some(path) => Ok(without_steps(&here()?.join(path))),
         None => match environment("HOME").filter(|home| Path::new(home).is_absolute()) {
             Some(home) => Ok(coder_host::default_store(Path::new(&home))),
             None => Err(Failure::new(
@@ -54,6 +54,21 @@ pub(crate) fn store(named: Option<&Path>, status: u8) -> Result<PathBuf, Failure
                 status,
             )),
         },
+    }
+}
+
+/// The path without `.` and `..`, which nothing that is pinned may have. What is above the last `..` must be there to be
+/// looked at, since it may be a link; where it is not, the path stays, and whoever uses it says what is missing. The name of
+/// the store itself is never followed.
+fn without_steps(path: &Path) -> PathBuf {
+    let parts: Vec<Component<'_>> = path.components().collect();
+    let Some(last) = parts.iter().rposition(|part| *part == Component::ParentDir) else {
+        return parts.iter().collect();
+    };
+    let (above, beneath) = parts.split_at(last + 1);
+    match above.iter().collect::<PathBuf>().canonicalize() {
+        Ok(above) => above.join(beneath.iter().collect::<PathBuf>()),
+        Err(_) => path.to_owned(),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::verify::{Verification, verify};
 use crate::{Error, open_to_read};
 use coder_boundary::{Enforced, Mode};
 use coder_digest::{Clock, ModelName};
+use coder_journal::Store;
 use coder_models::Script;
 use coder_process::{Cancel, Command, Ending, Window};
 use coder_workspace::Git;
@@ -41,7 +42,7 @@ const CHECK_WINDOW: Window = Window {
 pub struct Demo<'a> {
     /// The store; made if it is missing.
     pub store: &'a Path,
-    /// An existing directory for the embedded repository and the check, which lie in folders of their own.
+    /// A directory for the embedded repository and the check, which lie in folders of their own; made if it is missing.
     pub place: &'a Path,
     /// The clock.
     pub clock: Arc<dyn Clock>,
@@ -83,6 +84,8 @@ impl Demo<'_> {
     /// # Errors
     /// What keeps any part from starting. A failed check or verification is in the value.
     pub fn run<'w>(&self, watcher: &'w mut Watcher<'w>) -> Result<Demonstrated, Error> {
+        // A store that is refused leaves nothing beside it.
+        Store::open(self.store, Arc::clone(&self.clock))?;
         let name = format!("demo-{:08x}", u32::from_be_bytes(self.entropy));
         let home = self.place.join(name);
         let repository = home.join("tally");

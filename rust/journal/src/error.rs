@@ -177,6 +177,12 @@ pub enum Error {
         /// The file the records lie in.
         log: PathBuf,
     },
+    /// The store lies where nothing can be written.
+    #[error("the store {} can only be looked at: nothing can be written there", path.display())]
+    Unwritable {
+        /// The store.
+        path: PathBuf,
+    },
     /// The store was opened for reading.
     #[error("{} was opened read-only", path.display())]
     ReadOnly {
@@ -206,7 +212,7 @@ impl Error {
             Self::StoreBusy { .. } => "store_busy",
             Self::WorkspaceBusy { .. } => "workspace_busy",
             Self::ReopenRequired { .. } => "reopen_required",
-            Self::ReadOnly { .. } | Self::ReadOnlyPlace { .. } => "read_only",
+            Self::ReadOnly { .. } | Self::ReadOnlyPlace { .. } | Self::Unwritable { .. } => "read_only",
         }
     }
 

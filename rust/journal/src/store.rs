@@ -85,7 +85,7 @@ impl Store {
     ///
     /// # Errors
     /// `unsafe_path` where the directory or a file in it is not private, `corrupt_store` naming what is damaged,
-    /// `unsupported_schema` where a newer program wrote it, `disk_full`, `io`.
+    /// `unsupported_schema` where a newer program wrote it, `read_only` where nothing can be written, `disk_full`, `io`.
     pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         Self::open_with(path, clock, Access::Write, Limits::STORE)
     }
@@ -104,6 +104,11 @@ impl Store {
             Access::Write => Missing::Create,
         };
         let directory = PrivateDirectory::open(path, missing)?;
+        if access == Access::Write && !directory.is_writable()? {
+            return Err(Error::Unwritable {
+                path: directory.path().to_owned(),
+            });
+        }
         database::prepare(&directory, access)?;
         let writer = match access {
             Access::Read => None,

@@ -72,7 +72,13 @@ fn a_store_that_was_put_away_is_read_from_read_only_media() {
     };
     assert_eq!(opened(&path).unwrap(), [Status::Queued]);
     let refused = Store::open(&path, clock()).unwrap_err();
-    assert_eq!(refused.code(), "io", "{refused:?}");
+    assert_eq!(refused.code(), "read_only");
+    assert!(
+        refused
+            .to_string()
+            .ends_with(" can only be looked at: nothing can be written there"),
+        "{refused}"
+    );
 }
 
 /// The log of a process that was killed still holds records; with its index they can be read, without it they cannot.

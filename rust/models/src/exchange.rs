@@ -7,6 +7,7 @@ use crate::config::{Protocol, Timeouts};
 use crate::received::{End, Received};
 use crate::refusal::{Failing, status_error};
 use crate::responses::Responses;
+use crate::whole_lines::whole_lines;
 use coder_digest::Clock;
 use eventsource_stream::{EventStreamError, Eventsource as _};
 use futures_util::stream::{self, Stream, StreamExt as _};
@@ -191,7 +192,7 @@ async fn read_events<B: AsRef<[u8]>>(
     failing: &Failing<'_>,
     received: &mut Received,
 ) -> Result<(), Fault> {
-    let mut events = chunks.eventsource();
+    let mut events = whole_lines(chunks).eventsource();
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => reader.event(&event.data, admitted, failing, received),

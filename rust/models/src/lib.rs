@@ -51,6 +51,7 @@ mod script;
 mod scripted;
 mod secret;
 mod transport;
+mod whole_lines;
 
 pub use attempts::{AttemptError, AttemptErrorKind, AttemptKind, AttemptRequest, AttemptResponse, Attempts};
 pub use client::{Client, Recorded};

@@ -171,7 +171,7 @@ pub struct ExecArguments {
     #[arg(long, value_enum, default_value = "boundary")]
     pub access: AccessWord,
     /// The memory bound of the command's processes, such as 512M or 2G
-    #[arg(long, value_name = "BYTES", value_parser = crate::bytes::parse)]
+    #[arg(long, value_name = "BYTES", value_parser = crate::bytes::parse_memory)]
     pub memory: Option<u64>,
     /// End the command after this long, such as 90, 90s, 5m or 1h
     #[arg(long, value_name = "TIME", value_parser = crate::bytes::parse_duration)]

@@ -23,9 +23,6 @@ pub(crate) fn demo(arguments: &DemoArguments) -> Result<u8, Failure> {
         Some(store) => {
             let store = surroundings::store(Some(store), FAILED)?;
             let place = coder_host::worktree_place(&store).with_extension("demo");
-            std::fs::create_dir_all(&place).map_err(|error| {
-                Failure::new("io", format!("could not create {}: {error}", place.display()), FAILED)
-            })?;
             (store, place)
         }
     };
@@ -44,10 +41,11 @@ pub(crate) fn demo(arguments: &DemoArguments) -> Result<u8, Failure> {
     let demonstrated = demo.run(&mut watcher).map_err(|error| Failure::of(&error, FAILED))?;
     drop(display);
     let holds = demonstrated.check.passed && demonstrated.verification.verdict == Verdict::Verified;
+    let named = arguments.store.as_ref().map(|_| store.as_path());
     if arguments.json {
         output::json(&json!({
             "holds": holds,
-            "run": document(&demonstrated.launched, arguments.store.as_deref()),
+            "run": document(&demonstrated.launched, named),
             "check": {
                 "passed": demonstrated.check.passed,
                 "output": demonstrated.check.output,
@@ -57,7 +55,7 @@ pub(crate) fn demo(arguments: &DemoArguments) -> Result<u8, Failure> {
         }))?;
     } else {
         let diff = kept_diff(&store, &demonstrated).map_err(|error| Failure::of(&error, FAILED))?;
-        output::data(shown(&demonstrated, &diff, arguments).as_bytes())?;
+        output::data(shown(&demonstrated, &diff, named).as_bytes())?;
     }
     Ok(if holds { 0 } else { FAILED })
 }
@@ -73,7 +71,7 @@ fn kept_diff(store: &Path, demonstrated: &Demonstrated) -> Result<String, coder_
     Ok(plain(&lines.join("\n")))
 }
 
-fn shown(demonstrated: &Demonstrated, diff: &str, arguments: &DemoArguments) -> String {
+fn shown(demonstrated: &Demonstrated, diff: &str, store: Option<&Path>) -> String {
     let launched = &demonstrated.launched;
     let verification = &demonstrated.verification;
     let mut text = format!("Asked:     {DEMO_PROMPT}\n");
@@ -83,8 +81,8 @@ fn shown(demonstrated: &Demonstrated, diff: &str, arguments: &DemoArguments) -> 
     for line in diff.lines() {
         text.push_str(&format!("    {line}\n"));
     }
-    if arguments.store.is_some() {
-        text.push_str(&ways_on(launched, arguments.store.as_deref()));
+    if store.is_some() {
+        text.push_str(&ways_on(launched, store));
     }
     let verdict = if demonstrated.check.passed { "passed" } else { "FAILED" };
     text.push_str(&format!(
@@ -107,7 +105,7 @@ fn shown(demonstrated: &Demonstrated, diff: &str, arguments: &DemoArguments) -> 
             )
         }
     });
-    if arguments.store.is_none() {
+    if store.is_none() {
         text.push_str("Everything was in a temporary store that is gone now; keep one with --store DIR.\n");
     }
     text

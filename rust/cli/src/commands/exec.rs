@@ -13,11 +13,12 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
 const TIMED_OUT: u8 = 124;
-const REFUSED: u8 = 125;
+/// The status of a command that was refused, wrong use included, or whose end is not known.
+pub(crate) const REFUSED: u8 = 125;
 const SIGNALLED: i32 = 128;
 
 pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
-    let here = surroundings::here()?;
+    let here = surroundings::here().map_err(|failure| failure.with_status(REFUSED))?;
     let absolute = |paths: &[PathBuf]| paths.iter().map(|path| here.join(path)).collect::<Vec<_>>();
     let execution = Execution {
         mode: if arguments.read_only { Mode::Read } else { Mode::Write },
@@ -57,6 +58,9 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
     }
     if let Some(git) = &executed.git {
         published::told(git, None);
+    }
+    if matches!(executed.outcome.ending, Ending::Unknown) {
+        output::talk("microcoder: how the command ended is not known: the process that held it was ended from outside");
     }
     if let Some(place) = report {
         let report = serde_json::to_vec_pretty(&Report::from(&executed))

@@ -54,10 +54,12 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     };
     let launched = launch.run(&mut watcher).map_err(|error| Failure::of(&error, REFUSED))?;
     drop(display);
+    // In full, so that the commands shown hold in every directory.
+    let named = arguments.store.as_ref().map(|_| store.as_path());
     if arguments.json {
-        output::json(&document(&launched, arguments.store.as_deref()))?;
+        output::json(&document(&launched, named))?;
     } else {
-        output::data(told(&launched, arguments.store.as_deref()).as_bytes())?;
+        output::data(told(&launched, named).as_bytes())?;
     }
     let accepted = arguments.checks.is_empty() || launched.task.checks == Checks::Passed;
     Ok(u8::from(launched.task.execution != Execution::Finished || !accepted))

@@ -796,6 +796,33 @@ fn a_named_suite_judges_the_candidate_of_one_run(
     assert!(!world.path("home/.openagents").exists());
 }
 
+/// It was found out only when the run was over and its model paid for.
+#[rstest]
+#[case::not_executable(SUITE, 0o644, "it is not executable; `chmod +x` makes it so")]
+#[case::no_interpreter(
+    "exit 0\n",
+    0o755,
+    "it is neither a binary of this machine nor a script with an interpreter line"
+)]
+fn a_named_suite_that_cannot_be_started_is_told_before_anything_is_made(
+    #[case] script: &str,
+    #[case] mode: u32,
+    #[case] reason: &str,
+) {
+    let world = World::new();
+    let call = run_with(&world, script);
+    let judge = world.path("repo/inner/judge.sh");
+    fs::set_permissions(&judge, fs::Permissions::from_mode(mode)).unwrap();
+    let before = world.listing("");
+    let (code, message) = call.run().refused(1);
+    let judge = judge.display();
+    assert_eq!(
+        (code.as_str(), message),
+        ("io", format!("could not start the suite {judge}: {reason}"))
+    );
+    assert_eq!(differences(&before, &world.listing("")), Vec::<String>::new());
+}
+
 #[test]
 fn a_named_suite_that_is_not_there_is_told_before_anything_is_made() {
     let world = World::new();

@@ -4,6 +4,7 @@ use crate::world::{User, World, differences, wait_readable, with_tools};
 use rstest::rstest;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Instant;
 
 /// The output with the task's name and the kernel's version replaced.
@@ -82,10 +83,15 @@ fn its_document_holds_every_part(#[values(User::Same, User::Ordinary)] user: Use
 #[test]
 fn with_a_store_everything_can_be_verified_taken_and_dropped_afterwards() {
     let world = World::new();
+    world.directory("here");
     let store = world.text("kept");
-    let runs: Vec<Value> = (0..2)
-        .map(|_| world.microcoder(&["demo", "--json", "--store", &store]).json()["run"].clone())
-        .collect();
+    // By whatever path it is named, the commands that are shown hold everywhere.
+    let runs: Vec<Value> = [store.as_str(), "../kept"]
+        .map(|named| {
+            let call = world.microcoder(&["demo", "--json", "--store", named]);
+            call.inside("here").json()["run"].clone()
+        })
+        .to_vec();
     let listed = world.coder(&["task", "list", "--store", &store]).json();
     assert_eq!(listed.as_array().unwrap().len(), 2);
     for run in &runs {
@@ -113,6 +119,21 @@ fn with_a_store_everything_can_be_verified_taken_and_dropped_afterwards() {
             verification
         );
     }
+}
+
+#[test]
+fn a_store_that_is_refused_leaves_nothing_beside_it() {
+    let world = World::new();
+    world.directory("open");
+    world.write("open/file", "");
+    std::fs::set_permissions(world.path("open"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let before = world.listing("");
+    let (code, _) = world
+        .microcoder(&["demo", "--store", &world.text("open")])
+        .run()
+        .refused(1);
+    assert_eq!(code, "unsafe_path");
+    assert_eq!(differences(&before, &world.listing("")), Vec::<String>::new());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `microcoder exec`: statuses, streams, options and the report.
 
-use crate::world::World;
+use crate::world::{Gate, User, World};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -117,7 +117,7 @@ fn listed_hosts_are_reached_and_every_connection_is_in_the_report() {
 fn a_network_that_is_none_is_refused(#[case] network: &str) {
     let world = World::empty();
     let seen = world.microcoder(&["exec", "--network", network, "--", "true"]).run();
-    assert_eq!((seen.status, seen.stdout.as_str()), (2, ""), "{}", seen.stderr);
+    assert_eq!((seen.status, seen.stdout.as_str()), (125, ""), "{}", seen.stderr);
     assert!(seen.stderr.contains("network"), "{}", seen.stderr);
 }
 
@@ -362,4 +362,26 @@ fn no_boundary_is_said_to_be_none() {
         .map(|name| &found["enforced"][name])
         .collect();
     assert_eq!(words, ["full", "host", "host", "unfiltered"]);
+}
+
+/// It ended with 125 and not one word.
+#[test]
+fn a_command_whose_supervisor_was_killed_is_told() {
+    let world = World::of(User::Same);
+    let mut gate = Gate::at(&world.path("work/gate"));
+    let running = world
+        .microcoder(&["exec", "--", "sh", "-c", "echo ready >gate; exec sleep 1000"])
+        .start();
+    gate.wait(&running);
+    let below = running.freeze();
+    rustix::process::pidfd_send_signal(&below[0], rustix::process::Signal::KILL).unwrap();
+    running.signal(rustix::process::Signal::CONT);
+    let seen = running.wait();
+    assert_eq!(
+        (seen.status, seen.stderr.as_str()),
+        (
+            125,
+            "microcoder: how the command ended is not known: the process that held it was ended from outside\n"
+        )
+    );
 }

@@ -11,7 +11,6 @@ use std::process::Stdio;
 #[case::unknown(&["surprise"])]
 #[case::unknown_flag(&["doctor", "--surprise"])]
 #[case::no_grant(&["repository"])]
-#[case::no_command(&["exec"])]
 #[case::no_prompt(&["run"])]
 #[case::two_prompts(&["run", "one", "--prompt-file", "two"])]
 #[case::no_model(&["run", "one"])]
@@ -20,8 +19,6 @@ use std::process::Stdio;
 #[case::both(&["run", "one", "--provider", "scripted", "--script", "x", "--endpoint", "http://127.0.0.1:1"])]
 #[case::no_script(&["run", "one", "--provider", "scripted"])]
 #[case::twice(&["repository", "--grant", "a", "--grant", "b"])]
-#[case::amount(&["exec", "--memory", "lots", "--", "true"])]
-#[case::time(&["exec", "--timeout", "0", "--", "true"])]
 fn microcoder_used_wrongly_ends_in_2_and_prints_nothing(#[case] arguments: &[&str]) {
     let world = World::empty();
     let before = world.listing("");
@@ -30,6 +27,22 @@ fn microcoder_used_wrongly_ends_in_2_and_prints_nothing(#[case] arguments: &[&st
     let words =
         seen.stderr.contains("Usage: microcoder") || seen.stderr.contains("error: ") && seen.stderr.contains("--help");
     assert!(words, "{}", seen.stderr);
+    assert_eq!(world.listing(""), before);
+}
+
+/// A status of 2 could be the command's own.
+#[rstest]
+#[case::no_command(&["exec"])]
+#[case::flag(&["exec", "--surprise", "--", "true"])]
+#[case::amount(&["exec", "--memory", "lots", "--", "true"])]
+#[case::too_little(&["exec", "--memory", "1023K", "--", "true"])]
+#[case::time(&["exec", "--timeout", "0", "--", "true"])]
+fn exec_used_wrongly_ends_as_a_refusal(#[case] arguments: &[&str]) {
+    let world = World::empty();
+    let before = world.listing("");
+    let seen = world.microcoder(arguments).run();
+    assert_eq!((seen.status, seen.stdout.as_str()), (125, ""));
+    assert!(seen.stderr.starts_with("error: "), "{}", seen.stderr);
     assert_eq!(world.listing(""), before);
 }
 

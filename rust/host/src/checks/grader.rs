@@ -5,7 +5,7 @@ use crate::Error;
 use coder_digest::{Clock, Digest};
 use coder_journal::Sameness;
 use coder_workspace::{Observer, Snapshot};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, Mode, OFlags};
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -53,6 +53,27 @@ impl GraderFile {
     /// Its device and inode.
     pub(super) fn identity(&self) -> (u64, u64) {
         (self.seen.device, self.seen.inode)
+    }
+
+    /// That this process may start it, and that the kernel will know how to. Which interpreter a boundary holds is seen there
+    /// alone.
+    pub(super) fn startable(&self) -> Result<(), Error> {
+        let fault = |reason: &str| Error::file("start the suite", &self.path)(std::io::Error::other(reason.to_owned()));
+        if rustix::fs::access(&self.path, Access::EXEC_OK).is_err() {
+            return Err(fault("it is not executable; `chmod +x` makes it so"));
+        }
+        let mut start = [0; 4];
+        let read = self
+            .file
+            .read_at(&mut start, 0)
+            .map_err(Error::file("read", &self.path))?;
+        let start = start.get(..read).unwrap_or_default();
+        if start == b"\x7fELF" || start.starts_with(b"#!") {
+            return Ok(());
+        }
+        Err(fault(
+            "it is neither a binary of this machine nor a script with an interpreter line",
+        ))
     }
 
     /// Its bytes, read through the same descriptor.

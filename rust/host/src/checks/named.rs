@@ -37,7 +37,10 @@ impl NamedSuites {
         let (mut checks, mut lineage, mut manifests) = (Vec::new(), Vec::new(), Vec::new());
         for (index, suite) in suites.iter().enumerate() {
             let program = suite.canonicalize().map_err(Error::file("find the suite", suite))?;
-            let digest = GraderFile::open(&program, PROGRAM_BYTES)?.digest();
+            let file = GraderFile::open(&program, PROGRAM_BYTES)?;
+            // Else it would be found out when the run is over and paid for.
+            file.startable()?;
+            let digest = file.digest();
             let program = text(&program)?;
             let id = id(suite, index);
             let manifest = json!({

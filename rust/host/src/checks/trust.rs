@@ -112,11 +112,12 @@ impl TrustStore {
     /// What approving the manifest at `manifest` would record. Changes nothing.
     ///
     /// # Errors
-    /// [`Error::Manifest`] for a manifest that cannot be used, [`Error::File`] for a file it names that cannot be read, and
-    /// [`Error::Trust`] where the store lies in the manifest's own repository.
+    /// [`Error::Manifest`] for a manifest that cannot be used, [`Error::File`] for a file it names that cannot be read or a
+    /// program that cannot be started, and [`Error::Trust`] where the store lies in the manifest's own repository.
     pub fn examine(&self, manifest: &Path, clock: &dyn Clock) -> Result<Approved, Error> {
         let found = Found::at(manifest, clock)?;
         self.outside_repository(found.manifest_file.path())?;
+        found.program.startable()?;
         let approval = Approval {
             slug: found.manifest.slug.clone(),
             manifest: found.manifest_file.digest(),
