@@ -428,7 +428,8 @@ class Boundary:
             network: `"none"`, `"host"`, or `"allow:HOST:PORT,HOST:PORT"` for listed hosts through a gateway. By default
                 what the access mode has: none for `"boundary"`.
             access: `"boundary"` for the granted paths and the system's programs; `"toolchains"` also for this user's
-                developer tools, with the host's network; `"full"` for no walls at all.
+                developer tools, with the host's network; `"full"` for all that is this user's, in their login shell's
+                environment, but the checkout that a linked worktree was made from.
             memory: The most private memory of each process, in bytes.
             env: Variables added to the few that every command gets. Nothing else of this process's environment is
                 passed on.

@@ -521,7 +521,13 @@ Namespace = Literal["host", "own"]
 Power = Literal["kept", "dropped"]
 
 
-class Enforced(TypedDict):
+class EnforcedExtras(TypedDict, total=False):
+    """What is there only where it holds."""
+
+    source_checkout: Literal["guarded"]
+
+
+class Enforced(EnforcedExtras):
     """What each layer of a boundary holds. `landlock` is the ABI that restricts files, or `None` when none does."""
 
     access: Literal["boundary", "toolchains", "full"]
@@ -571,10 +577,13 @@ class Denied(TypedDict):
 
 
 class CommandReportExtras(TypedDict, total=False):
-    """Keys of `CommandReport` that may be absent: `connections` is there with a network of listed hosts."""
+    """Keys of `CommandReport` that may be absent: `connections` is there with a network of listed hosts, `toolchains` and
+    `command_environment` (names, no values) with the access that has them."""
 
     denied: list[Denied]
     connections: Connections
+    toolchains: dict[str, Any]
+    command_environment: dict[str, Any]
 
 
 class CommandReport(CommandReportExtras):

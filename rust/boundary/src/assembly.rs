@@ -1,6 +1,7 @@
 //! From checked grants to the ordered acts that assemble a root, and the Landlock rules that say the same again.
 //! Pure bookkeeping, but for what it makes in the private scratch; nothing is mounted here.
 
+use crate::caches::Caches;
 use crate::machine::{self, Appearance};
 use crate::paths::{Granted, Kind, Presence};
 use crate::points::{Places, Points};
@@ -79,6 +80,7 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) places: &'a Places,
     pub(crate) private: &'a Private,
     pub(crate) network: &'a Network,
+    pub(crate) caches: &'a Caches,
     /// Bytes of shared memory, and of private places in memory; half of the machine's when absent.
     pub(crate) memory: Option<u64>,
 }
@@ -91,6 +93,7 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
         places,
         private,
         network,
+        caches,
         memory,
     } = ingredients;
     let mut parts = machine::parts(network)?;
@@ -140,6 +143,9 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
     }
     for granted in grants {
         builder.point(granted, private)?;
+    }
+    for (path, entry) in caches.entries(private) {
+        builder.private_entry(&path, entry, private)?;
     }
 
     let mut acts = Acts::default();
@@ -276,6 +282,7 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
             format!("cover {}", sealed.display()),
         );
     }
+    acts.0.extend(caches.acts(private, memory)?);
     acts.push(Step::Pivot, "let the host's root go");
 
     rights.allow(c"/".to_owned(), Right::List);

@@ -1,12 +1,14 @@
 //! The checked and prepared boundary, and the commands that run in it.
 
 use crate::assembly::{self, Act, Ingredients};
+use crate::caches::{Caches, ShownCache};
 use crate::confinement::{Connected, Prepared, Seclusion};
 use crate::enforced::{Bound, Enforced};
 use crate::ground::Ground;
+use crate::guard::Guarded;
 use crate::layers::{Layer, LayerSet};
 use crate::points::Places;
-use crate::policy::{Access, Network, Policy, Resources};
+use crate::policy::{Access, Network, Policy, Resources, Workspace};
 use crate::rights::Rights;
 use crate::step::Step;
 use crate::why::Roles;
@@ -28,6 +30,8 @@ const NIXOS_PROGRAMS: &str = "/run/current-system/sw/bin";
 pub struct Boundary {
     /// Absent with full access.
     pub(crate) prepared: Option<Arc<Prepared>>,
+    /// What holds the source checkout with full access, where there is one to hold.
+    pub(crate) guard: Option<Arc<Guarded>>,
     planned: Enforced,
     abi: u32,
     environment: Vec<(OsString, OsString)>,
@@ -38,6 +42,7 @@ pub struct Boundary {
     /// For words about a place: what is sealed, and what each granted place was granted as.
     pub(crate) sealed: Vec<PathBuf>,
     pub(crate) roles: Roles,
+    caches: Vec<ShownCache>,
 }
 
 /// A command's processes before it is known what it is granted, see [`Boundary::early`]. Dropped, they end.
@@ -126,7 +131,11 @@ impl Boundary {
             });
         }
         let grants = paths::ordered(grants);
-        let places = Places::beside(&grants);
+        let mut places = Places::beside(&grants);
+        if !policy.caches.is_empty() {
+            places = places.with_whole_home(&grants);
+        }
+        let caches = Caches::prepare(&policy.caches, &grants, &sealed, &places, &private)?;
         let mut rights = Rights::new()?;
         let ingredients = Ingredients {
             grants: &grants,
@@ -134,6 +143,7 @@ impl Boundary {
             places: &places,
             private: &private,
             network: &policy.network,
+            caches: &caches,
             memory: policy.resources.memory_bytes,
         };
         let assembly = assembly::assemble(ingredients, &mut rights)?;
@@ -171,8 +181,7 @@ impl Boundary {
             rights,
             private,
         };
-        let layers = Layer::ALL
-            .into_iter()
+        let layers = LayerSet::of_a_boundary()
             .filter(|layer| ground.gives(*layer))
             .filter(|layer| scoped || *layer != Layer::LandlockScope)
             .filter(|layer| {
@@ -195,26 +204,36 @@ impl Boundary {
             roles: roles.collect(),
             network: policy.network,
             sealed,
+            caches: caches.shown,
             prepared: Some(Arc::new(prepared)),
+            guard: None,
         })
     }
 
     fn full(policy: Policy) -> Result<Self, Error> {
+        let guard = Guarded::prepare(&policy)?;
+        let layers = guard.as_ref().map_or(LayerSet::EMPTY, Guarded::layers);
+        let mut environment = policy.environment;
+        if let (Some(_), Some(parent)) = (&guard, ceiling(policy.workspace.as_ref())) {
+            environment.push((OsString::from("GIT_CEILING_DIRECTORIES"), parent));
+        }
         let directory = policy.directory.or(policy.workspace.map(|workspace| workspace.path));
         let directory = directory
             .map(|directory| paths::resolve("directory", &directory))
             .transpose()?;
         Ok(Self {
-            planned: Enforced::from_layers(Access::Full, LayerSet::EMPTY, 0, bounds(&policy.resources)),
+            planned: Enforced::from_layers(Access::Full, layers, 0, bounds(&policy.resources)),
             abi: 0,
-            environment: policy.environment,
+            environment,
             directory,
             limits: limits(&policy.resources),
             unguarded: Vec::new(),
             network: Network::Host,
             sealed: Vec::new(),
             roles: Vec::new(),
+            caches: Vec::new(),
             prepared: None,
+            guard: guard.map(Arc::new),
         })
     }
 
@@ -245,14 +264,26 @@ impl Boundary {
 
     /// A command with its own gateway. One gateway serves the first command that is started with it.
     pub fn command_through(&self, program: impl Into<PathBuf>, gateway: Option<&Gateway>) -> Command {
-        let confinement: Arc<dyn Confinement> = match (&self.prepared, gateway) {
-            (Some(prepared), Some(gateway)) => Arc::new(Connected::new(prepared.clone(), gateway.given())),
-            (Some(prepared), None) => prepared.clone(),
-            (None, _) => Arc::new(Unconfined),
+        self.command_of(program, gateway, [])
+    }
+
+    /// The same for a person whose own environment the command gets, as far as the boundary does not say otherwise.
+    pub fn command_of(
+        &self,
+        program: impl Into<PathBuf>,
+        gateway: Option<&Gateway>,
+        person: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Command {
+        let confinement: Arc<dyn Confinement> = match (&self.prepared, gateway, &self.guard) {
+            (Some(prepared), Some(gateway), _) => Arc::new(Connected::new(prepared.clone(), gateway.given())),
+            (Some(prepared), None, _) => prepared.clone(),
+            (None, _, Some(guard)) => guard.clone(),
+            (None, _, None) => Arc::new(Unconfined),
         };
         let command = Command::new(program)
             .confinement(confinement)
             .limits(self.limits)
+            .variables(person)
             .variables(self.environment.iter().cloned());
         match &self.directory {
             Some(directory) => command.directory(directory),
@@ -287,6 +318,18 @@ impl Boundary {
         self.directory.as_deref()
     }
 
+    /// The caches that commands find, and how each of them is shown.
+    #[must_use]
+    pub fn caches(&self) -> &[ShownCache] {
+        &self.caches
+    }
+
+    /// With full access to a linked worktree: the trees that stay read-only, resolved.
+    #[must_use]
+    pub fn held(&self) -> &[PathBuf] {
+        self.guard.as_ref().map_or(&[], |guard| guard.held())
+    }
+
     /// Files that Git would obey, that do not exist, and that a command could therefore make. No kernel holds a name
     /// that is not there: look for them after a run.
     #[must_use]
@@ -310,8 +353,23 @@ fn namespaces(network: &Network) -> LayerSet {
     always.into_iter().chain(own_network).collect()
 }
 
-/// Puts the acts around the assembly's: id maps before, since mounting needs them, and the rest after.
+/// Git looks for a repository no further up than beside the worktree.
+fn ceiling(workspace: Option<&Workspace>) -> Option<OsString> {
+    let top = fs::canonicalize(&workspace?.path).ok()?;
+    Some(top.parent()?.as_os_str().to_owned())
+}
+
+/// Puts the id maps before the assembly's acts, since mounting needs them.
 fn acts(assembly: Vec<Act>, namespaces: LayerSet, ground: Ground) -> Vec<Act> {
+    let mut acts = id_maps(namespaces);
+    if ground.gives(Layer::AssembledRoot) {
+        acts.extend(assembly);
+    }
+    acts
+}
+
+/// What a user namespace begins with: this user and group, and no other.
+pub(crate) fn id_maps(namespaces: LayerSet) -> Vec<Act> {
     let mut acts = Vec::new();
     if namespaces.contains(Layer::UserNamespace) {
         let user = rustix::process::geteuid().as_raw();
@@ -329,9 +387,6 @@ fn acts(assembly: Vec<Act>, namespaces: LayerSet, ground: Ground) -> Vec<Act> {
             },
             words: format!("write {}", file.to_str().unwrap_or_default()),
         }));
-    }
-    if ground.gives(Layer::AssembledRoot) {
-        acts.extend(assembly);
     }
     acts
 }

@@ -103,7 +103,9 @@ impl Seclusion {
         let privileges = self.apply(Layer::NoNewPrivileges, || {
             done(Layer::NoNewPrivileges, system::control(libc::PR_SET_NO_NEW_PRIVS, 1, 0))
         })?;
-        let capabilities = self.apply(Layer::Capabilities, || done(Layer::Capabilities, drop_capabilities()))?;
+        let capabilities = self.apply(Layer::Capabilities, || {
+            done(Layer::Capabilities, drop_capabilities_but(0))
+        })?;
         let calls = self.apply(Layer::SystemCalls, || {
             done(Layer::SystemCalls, system::install_filter(&self.filter))
         })?;
@@ -147,8 +149,9 @@ fn restriction_words(act: u32) -> Option<String> {
     Some(format!("{words} ({layer}: {})", layer.fix()))
 }
 
-fn drop_capabilities() -> Called<()> {
-    for capability in 0..CAPABILITIES {
+/// Gives up every capability but these, by their bits, and with none kept what user id 0 would get at exec.
+pub(crate) fn drop_capabilities_but(kept: u64) -> Called<()> {
+    for capability in (0..CAPABILITIES).filter(|capability| kept & (1 << capability) == 0) {
         match system::control(libc::PR_CAPBSET_DROP, capability, 0) {
             Ok(_) => {}
             // The first number the kernel has no capability for.
@@ -157,8 +160,10 @@ fn drop_capabilities() -> Called<()> {
         }
     }
     system::control(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, 0)?;
-    system::control(libc::PR_SET_SECUREBITS, SECURE_BITS as libc::c_ulong, 0)?;
-    system::clear_capabilities()
+    if kept == 0 {
+        system::control(libc::PR_SET_SECUREBITS, SECURE_BITS as libc::c_ulong, 0)?;
+    }
+    system::keep_capabilities(kept)
 }
 
 // SAFETY: all three make system calls through `coder_process` on memory prepared in the host. They neither allocate nor

@@ -72,6 +72,23 @@ pub enum SystemCalls {
     Filtered,
 }
 
+/// Whether full access leaves the checkout alone that a worktree was made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceCheckout {
+    /// No guard: another wall holds it, or nothing does.
+    #[default]
+    Unguarded,
+    /// The main working tree, the repository and its other worktrees are read-only.
+    Guarded,
+}
+
+impl SourceCheckout {
+    fn is_unguarded(&self) -> bool {
+        *self == Self::Unguarded
+    }
+}
+
 /// What a resource bound holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -114,6 +131,9 @@ pub struct Enforced {
     pub new_privileges: Power,
     /// System calls.
     pub system_calls: SystemCalls,
+    /// With full access: the checkout that the worktree was made from.
+    #[serde(default, skip_serializing_if = "SourceCheckout::is_unguarded")]
+    pub source_checkout: SourceCheckout,
     /// Memory.
     pub memory: Bound,
     /// Number of processes.
@@ -176,6 +196,10 @@ impl Enforced {
                 true => SystemCalls::Filtered,
                 false => SystemCalls::Unfiltered,
             },
+            source_checkout: match layers.contains(Layer::SourceGuard) {
+                true => SourceCheckout::Guarded,
+                false => SourceCheckout::Unguarded,
+            },
             memory: bounds.0,
             process_count: bounds.1,
         }
@@ -186,8 +210,7 @@ impl Enforced {
     pub fn least(access: Access, network: &Network) -> Self {
         let layers = match access {
             Access::Boundary | Access::Toolchains => LayerSet::from_iter(
-                Layer::ALL
-                    .into_iter()
+                LayerSet::of_a_boundary()
                     .filter(|layer| !matches!(layer, Layer::Loopback | Layer::LandlockScope))
                     .filter(|layer| *network != Network::Host || *layer != Layer::NetworkNamespace),
             ),
@@ -198,6 +221,18 @@ impl Enforced {
             Network::None | Network::Host => layers,
         };
         Self::from_layers(access, layers, 1, (Bound::None, Bound::None))
+    }
+
+    /// The same demand, and that the checkout is held that a worktree was made from.
+    #[must_use]
+    pub fn with_source_guard(self) -> Self {
+        Self {
+            source_checkout: SourceCheckout::Guarded,
+            new_privileges: Power::Dropped,
+            mounts: Namespace::Own,
+            processes: Namespace::Own,
+            ..self
+        }
     }
 
     /// Compares with a demand, layer by layer; more than demanded is as good.
@@ -242,6 +277,10 @@ impl Enforced {
                 Layer::SystemCalls,
                 demand.system_calls == SystemCalls::Unfiltered || self.system_calls == SystemCalls::Filtered,
             ),
+            (
+                Layer::SourceGuard,
+                demand.source_checkout == SourceCheckout::Unguarded || self.source_checkout == SourceCheckout::Guarded,
+            ),
         ];
         match held.into_iter().find(|(_, holds)| !holds) {
             None => Ok(()),
@@ -254,7 +293,10 @@ impl fmt::Display for Enforced {
     /// One short line for people.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.root {
-            Root::Host => formatter.write_str("files: all of this user's")?,
+            Root::Host => formatter.write_str(match self.source_checkout {
+                SourceCheckout::Unguarded => "files: all of this user's",
+                SourceCheckout::Guarded => "files: all of this user's, the source checkout read-only",
+            })?,
             Root::Assembled => formatter.write_str("files: granted only")?,
         }
         match self.landlock {

@@ -99,6 +99,21 @@ pub enum Error {
         /// The missing file.
         path: PathBuf,
     },
+    /// The main working tree of a repository lies where its files do not say.
+    #[error(
+        "the checkout of the repository `{}` cannot be found, so full access to a worktree of it cannot be guarded: set \
+         `core.worktree` in its configuration, or use access `toolchains`", path.display()
+    )]
+    SourceUnknown {
+        /// The common Git directory.
+        path: PathBuf,
+    },
+    /// A cache would be shown outside the commands' home.
+    #[error("`{}` is no place below the home of commands: give a plain relative path", path.display())]
+    CachePlace {
+        /// As given.
+        path: PathBuf,
+    },
     /// A path or variable holds a NUL byte, which the kernel cannot take.
     #[error("{value:?} holds a NUL byte")]
     Nul {
@@ -181,6 +196,8 @@ impl Error {
             Self::GitBranch { .. } => "git_branch_invalid",
             Self::GitLink { .. } => "git_link_unprotectable",
             Self::GitUnguarded { .. } => "git_unguarded",
+            Self::SourceUnknown { .. } => "source_unknown",
+            Self::CachePlace { .. } => "cache_place",
             Self::Nul { .. } => "nul_byte",
             Self::Unwritable { .. } => "path_unwritable",
             Self::DirectoryHidden { .. } => "directory_hidden",

@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where commands find the real object store of a linked worktree's repository, read-only, while the quarantine stands in
-/// its place.
+/// its place. Not with full access, where nothing can be added to the host's root.
 pub const GIT_OBJECTS: &str = "/run/agent/git-objects";
 
 /// The mounts of a view, and the names that a command could make because they do not exist yet.

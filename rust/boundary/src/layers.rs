@@ -35,11 +35,13 @@ pub enum Layer {
     LandlockScope,
     /// The seccomp filter of system calls.
     SystemCalls,
+    /// With full access: the checkout that a worktree was made from is read-only.
+    SourceGuard,
 }
 
 impl Layer {
     /// Every layer, in the order in which they are applied.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::UserNamespace,
         Self::MountNamespace,
         Self::ProcessNamespace,
@@ -53,6 +55,7 @@ impl Layer {
         Self::Landlock,
         Self::LandlockScope,
         Self::SystemCalls,
+        Self::SourceGuard,
     ];
 
     /// The name used in records.
@@ -72,6 +75,7 @@ impl Layer {
             Self::Landlock => "landlock",
             Self::LandlockScope => "landlock_scope",
             Self::SystemCalls => "system_calls",
+            Self::SourceGuard => "source_guard",
         }
     }
 
@@ -100,6 +104,9 @@ impl Layer {
             Self::Landlock => "boot Linux 5.13 or later with `landlock` in the `lsm=` list",
             Self::LandlockScope => "boot Linux 6.12 or later",
             Self::SystemCalls => "boot a kernel with CONFIG_SECCOMP_FILTER, outside a container that forbids seccomp",
+            Self::SourceGuard => {
+                "let this program mount inside a user namespace, as the boundary must, or use access `toolchains`"
+            }
         }
     }
 
@@ -184,6 +191,11 @@ impl LayerSet {
     #[must_use]
     pub const fn contains(self, layer: Layer) -> bool {
         self.0 & layer.bit() != 0
+    }
+
+    /// The layers of an assembled boundary: every one but the guard of full access.
+    pub(crate) fn of_a_boundary() -> impl Iterator<Item = Layer> {
+        Layer::ALL.into_iter().filter(|layer| *layer != Layer::SourceGuard)
     }
 
     /// The layers of the set, in order.

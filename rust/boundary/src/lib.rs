@@ -35,8 +35,10 @@
     reason = "namespaces, mounts, Landlock and seccomp are entered by system calls after a clone"
 )]
 
+mod account;
 mod assembly;
 mod boundary;
+mod caches;
 mod confinement;
 mod enforced;
 mod error;
@@ -44,6 +46,7 @@ mod filter;
 mod fork;
 mod git;
 mod ground;
+mod guard;
 mod layers;
 mod level;
 mod machine;
@@ -60,15 +63,19 @@ mod system;
 pub mod toolchains;
 mod why;
 
+pub use account::{Account, account};
 pub use boundary::{Boundary, Early};
-pub use enforced::{AbstractSockets, Bound, Enforced, Namespace, Power, Reach, Root, Shortfall, SystemCalls};
+pub use caches::{CacheMethod, ShownCache};
+pub use enforced::{
+    AbstractSockets, Bound, Enforced, Namespace, Power, Reach, Root, Shortfall, SourceCheckout, SystemCalls,
+};
 pub use error::Error;
 pub use git::GIT_OBJECTS;
 pub use ground::Ground;
 pub use layers::{Layer, LayerSet, UnknownLayer};
 pub use level::{Level, UnknownLevel};
 pub use network::{AllowList, Connection, Connections, Entry, Gateway, HostName, Outside, Resolve, Verdict};
-pub use policy::{Access, ExactFile, GitView, Mode, Network, Policy, Quarantine, Resources, Workspace};
+pub use policy::{Access, Cache, ExactFile, GitView, Mode, Network, Policy, Quarantine, Resources, Workspace};
 pub use probe::{Capabilities, Finding, Gap, explain, probe};
 pub use scratch::{Private, Scratch};
 pub use seatbelt::seatbelt_profile;

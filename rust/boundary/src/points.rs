@@ -28,6 +28,17 @@ impl Places {
         }
     }
 
+    /// The same with a home that also holds no granted tree, so that all of it is the commands' own.
+    pub(crate) fn with_whole_home(self, grants: &[Granted]) -> Self {
+        match grants.iter().any(|granted| granted.path.starts_with(&self.home)) {
+            true => Self {
+                home: PathBuf::from("/run/agent/home"),
+                ..self
+            },
+            false => self,
+        }
+    }
+
     /// Whether a path is a directory that commands will find in one of the places.
     pub(crate) fn hold_directory(&self, path: &Path, private: &Private) -> bool {
         let Some(scratch) = private.scratch() else {
@@ -76,6 +87,25 @@ impl<'a> Points<'a> {
             self.entries.entry(above.to_path_buf()).or_insert(Entry::Directory);
         }
         self.entries.entry(path.to_path_buf()).or_insert(entry);
+    }
+
+    /// Puts something below the private home, where that is a directory of the host into it. What is there first stays.
+    pub(crate) fn private_entry(&mut self, path: &Path, entry: Entry, private: &Private) -> Result<(), Error> {
+        let below = path.strip_prefix(&self.places.home).ok();
+        let (Some(scratch), Some(below)) = (private.scratch(), below) else {
+            self.entry(path, entry);
+            return Ok(());
+        };
+        let path = scratch.home().join(below);
+        let above = path.parent().unwrap_or(&path);
+        fs::create_dir_all(above).map_err(Error::file("create", above))?;
+        match entry {
+            Entry::Directory => fs::create_dir_all(&path).map_err(Error::file("create", path)),
+            Entry::Link(target) => {
+                std::os::unix::fs::symlink(target, &path).map_err(Error::file("create the link", path))
+            }
+            Entry::File(content) => fs::write(&path, content).map_err(Error::file("write", path)),
+        }
     }
 
     /// Makes sure that there is something to mount a granted path on. Never in a granted tree: what is granted inside

@@ -16,7 +16,8 @@ pub enum Access {
     /// The same walls; the caller adds its developer tools to the reads, their variables to the environment, and the
     /// host's network.
     Toolchains,
-    /// No wall at all: the owner's own access on the owner's own machine. Recorded as such.
+    /// No wall: the owner's own access on the owner's own machine, recorded as such. Only the checkout that a linked
+    /// worktree was made from is held.
     Full,
 }
 
@@ -78,8 +79,11 @@ pub enum GitView {
 pub struct Quarantine {
     /// The directory that holds `objects`, shown as the object store; `admin`, shown as the worktree's own directory; and
     /// where there is a branch directory `references` and `logs`, shown as that and its counterpart in `logs/`.
-    /// `objects/info/alternates` must name [`GIT_OBJECTS`](crate::GIT_OBJECTS), where the real store is shown.
+    /// `objects/info/alternates` must name `real_objects`.
     pub directory: PathBuf,
+    /// Where the real object store is shown, read-only: [`GIT_OBJECTS`](crate::GIT_OBJECTS), or with full access an
+    /// existing directory of the host that holds nothing else.
+    pub real_objects: PathBuf,
     /// The directory of the run's own branch beneath the common Git directory, as `refs/heads/microcoder/<task>`. It and
     /// its counterpart in `logs/` must exist. Without one only a detached `HEAD` can be committed on.
     pub branch_directory: Option<PathBuf>,
@@ -114,6 +118,18 @@ pub struct ExactFile {
     pub inode: u64,
 }
 
+/// A directory that commands read at its place in their home, and change for themselves alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cache {
+    /// The real directory, absolute.
+    pub path: PathBuf,
+    /// Where commands find it: below their home, without `.` and `..`.
+    pub place: PathBuf,
+    /// How many levels of it are directories that hold what is cached; of those that links can take the place of where
+    /// the kernel stacks no layer over it. Without it such a cache begins empty.
+    pub linked_depth: Option<u8>,
+}
+
 /// What a command may touch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
@@ -130,11 +146,14 @@ pub struct Policy {
     pub guarded: Vec<PathBuf>,
     /// Trees or files that must stay out of reach whatever else is granted. Absolute.
     pub sealed: Vec<PathBuf>,
+    /// The person's package caches, readable and seemingly writable below the commands' home. Each must lie in a read.
+    pub caches: Vec<Cache>,
     /// How Git's own files are shown.
     pub git: Option<GitView>,
     /// Which network.
     pub network: Network,
-    /// How much is confined. With [`Access::Full`] only `workspace`, `directory`, `environment` and `resources` count.
+    /// How much is confined. With [`Access::Full`] only `workspace`, `git`, `directory`, `environment` and
+    /// `resources` count.
     pub access: Access,
     /// Bounds of each process.
     pub resources: Resources,

@@ -63,7 +63,11 @@ impl Capabilities {
     /// scope while commands have a network of their own.
     pub fn obstacles(&self) -> impl Iterator<Item = &Gap> {
         self.findings.iter().filter_map(|finding| match finding {
-            Finding::Missing(gap) if !matches!(gap.layer, Layer::Loopback | Layer::LandlockScope) => Some(gap),
+            Finding::Missing(gap)
+                if !matches!(gap.layer, Layer::Loopback | Layer::LandlockScope | Layer::SourceGuard) =>
+            {
+                Some(gap)
+            }
             Finding::Missing(_) | Finding::Available(_) => None,
         })
     }
@@ -180,7 +184,10 @@ impl Trial {
             Ok(Forked::Parent(child)) => fork::wait_for(child),
             Ok(Forked::Child) => {
                 tell(Layer::ProcessNamespace, Ok(()));
-                tell(Layer::AssembledRoot, assembled_root());
+                let root = assembled_root();
+                tell(Layer::AssembledRoot, root);
+                // It is made of the same acts.
+                tell(Layer::SourceGuard, root);
                 tell(Layer::NoNewPrivileges, system::control(libc::PR_SET_NO_NEW_PRIVS, 1, 0));
                 tell(Layer::Capabilities, system::control(libc::PR_CAPBSET_DROP, 0, 0));
                 tell(Layer::Landlock, self.landlock());

@@ -4,7 +4,8 @@
 
 use crate::layers::Layer;
 use crate::paths::{Kind, Presence};
-use crate::system::{self, Called, HERE, Recursive};
+use crate::policy::Mode;
+use crate::system::{self, Called, Descriptor, HERE, Overlay, Recursive};
 use std::ffi::{CStr, CString};
 
 /// One act.
@@ -75,6 +76,23 @@ pub(crate) enum Step {
         attributes: u64,
         presence: Presence,
     },
+    /// In the host's own root: a path as itself or in place of what is there, read-only with all beneath it or writable
+    /// again. As for [`Step::Show`], links are refused.
+    Hold {
+        source: CString,
+        at: CString,
+        mode: Mode,
+        presence: Presence,
+    },
+    /// Shows a layer over a directory in its place, where a plain directory is left for it: the place is the commands' own.
+    Overlay {
+        layers: Overlay,
+        at: CString,
+    },
+    /// Takes a mount of our own away.
+    Detach {
+        at: CString,
+    },
     /// Mounts something empty: over a sealed path, or where granted paths are to be shown inside the private /tmp.
     Empty {
         at: CString,
@@ -110,6 +128,9 @@ impl Step {
             | Self::System { .. }
             | Self::Attributes { .. }
             | Self::Show { .. }
+            | Self::Hold { .. }
+            | Self::Overlay { .. }
+            | Self::Detach { .. }
             | Self::Empty { .. } => None,
         }
     }
@@ -156,6 +177,14 @@ impl Step {
                 attributes,
                 presence,
             } => show(source, at, *attributes, *presence),
+            Self::Hold {
+                source,
+                at,
+                mode,
+                presence,
+            } => hold(source, at, *mode, *presence),
+            Self::Overlay { layers, at } => overlay(layers, at),
+            Self::Detach { at } => system::detach(at),
             Self::Empty { at, kind, attributes } => empty(at, *kind, *attributes),
             Self::Pivot => system::pivot_here(),
         }
@@ -163,8 +192,18 @@ impl Step {
 }
 
 fn show(source: &CStr, at: &CStr, attributes: u64, presence: Presence) -> Called<()> {
+    let Some(found) = present(source, presence)? else {
+        return Ok(());
+    };
+    let target = system::open_reference(HERE, at)?;
+    let tree = system::clone_tree(&found)?;
+    system::set_attributes(tree.raw(), c"", Recursive::Yes, attributes)?;
+    system::attach(&tree, &target)
+}
+
+fn present(source: &CStr, presence: Presence) -> Called<Option<Descriptor>> {
     let found = match system::open_reference(HERE, source) {
-        Err(libc::ENOENT) if presence == Presence::Optional => return Ok(()),
+        Err(libc::ENOENT) if presence == Presence::Optional => return Ok(None),
         found => found?,
     };
     if let Presence::Same(device, inode) = presence
@@ -172,10 +211,32 @@ fn show(source: &CStr, at: &CStr, attributes: u64, presence: Presence) -> Called
     {
         return Err(libc::ESTALE);
     }
-    let target = system::open_reference(HERE, at)?;
+    Ok(Some(found))
+}
+
+fn hold(source: &CStr, at: &CStr, mode: Mode, presence: Presence) -> Called<()> {
+    let Some(found) = present(source, presence)? else {
+        return Ok(());
+    };
+    let target = match system::open_reference(HERE, at) {
+        Err(libc::ENOENT) if presence == Presence::Optional => return Ok(()),
+        target => target?,
+    };
     let tree = system::clone_tree(&found)?;
-    system::set_attributes(tree.raw(), c"", Recursive::Yes, attributes)?;
+    match mode {
+        Mode::Read => system::set_attributes(tree.raw(), c"", Recursive::Yes, libc::MOUNT_ATTR_RDONLY)?,
+        Mode::Write => system::set_writable(&tree)?,
+    }
     system::attach(&tree, &target)
+}
+
+fn overlay(layers: &Overlay, at: &CStr) -> Called<()> {
+    let target = match system::open_directory(at) {
+        // A command removed or replaced it: it does without.
+        Err(libc::ENOENT | libc::ENOTDIR | libc::ELOOP) => return Ok(()),
+        target => target?,
+    };
+    system::attach(&system::new_overlay(layers)?, &target)
 }
 
 /// A second mount of the directory, over itself. The first keeps its attributes, and with it every name outside: a

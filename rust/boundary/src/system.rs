@@ -2,7 +2,7 @@
 //! the error. What they are used for, and in which order, is `step` and `confinement`; nothing here decides.
 
 use coder_process::system_call;
-use std::ffi::{CStr, c_int, c_long, c_uint};
+use std::ffi::{CStr, CString, c_int, c_long, c_uint};
 use std::mem::{size_of, zeroed};
 use std::ptr;
 
@@ -157,9 +157,18 @@ pub(crate) enum Recursive {
 
 /// Opens a path as a mere reference (`O_PATH`), refusing every symbolic link on the way.
 pub(crate) fn open_reference(directory: c_int, path: &CStr) -> Called<Descriptor> {
+    open_as(directory, path, libc::O_PATH)
+}
+
+/// The same for what must be a directory of this process's current one.
+pub(crate) fn open_directory(path: &CStr) -> Called<Descriptor> {
+    open_as(HERE, path, libc::O_PATH | libc::O_DIRECTORY)
+}
+
+fn open_as(directory: c_int, path: &CStr, flags: c_int) -> Called<Descriptor> {
     // SAFETY: an all-zero structure is a valid start.
     let mut how: libc::open_how = unsafe { zeroed() };
-    how.flags = (libc::O_PATH | libc::O_CLOEXEC) as u64;
+    how.flags = (flags | libc::O_CLOEXEC) as u64;
     how.resolve = libc::RESOLVE_NO_SYMLINKS;
     let size = size_of::<libc::open_how>();
     // SAFETY: the path and the structure outlive the call, and the size is the structure's own.
@@ -196,6 +205,57 @@ pub(crate) fn new_tmpfs(attributes: u64) -> Called<Descriptor> {
     unsafe { call!(libc::SYS_fsconfig, &context, libc::FSCONFIG_CMD_CREATE as c_uint) }?;
     // SAFETY: no pointer is passed.
     unsafe { call!(libc::SYS_fsmount, &context, libc::FSMOUNT_CLOEXEC as c_uint, attributes) }.map(Descriptor::new)
+}
+
+/// The directories of a stacked filesystem; without commas, colons and backslashes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Overlay {
+    pub(crate) lower: CString,
+    pub(crate) upper: CString,
+    pub(crate) work: CString,
+}
+
+impl Overlay {
+    /// Makes its own two directories.
+    pub(crate) fn make_directories(&self) -> Called<()> {
+        make_directory(&self.upper, 0o755)?;
+        make_directory(&self.work, 0o700)
+    }
+}
+
+/// A detached mount in which the upper directory lies over the lower one, which is never written.
+pub(crate) fn new_overlay(layers: &Overlay) -> Called<Descriptor> {
+    // SAFETY: the name is a static string.
+    let context =
+        unsafe { call!(libc::SYS_fsopen, c"overlay", libc::FSOPEN_CLOEXEC as c_uint) }.map(Descriptor::new)?;
+    let text = libc::FSCONFIG_SET_STRING as c_uint;
+    let options = [
+        (c"source", c"overlay"),
+        (c"lowerdir", layers.lower.as_c_str()),
+        (c"upperdir", &layers.upper),
+        (c"workdir", &layers.work),
+        // Commands of one boundary may run at the same time, each with a mount of its own.
+        (c"index", c"off"),
+    ];
+    for (key, value) in options {
+        // SAFETY: key and value outlive the call.
+        unsafe { call!(libc::SYS_fsconfig, &context, text, key, value, 0) }?;
+    }
+    let flag = libc::FSCONFIG_SET_FLAG as c_uint;
+    // In a user namespace there are no trusted attributes.
+    // SAFETY: the key is a static string, and a flag has no value.
+    unsafe { call!(libc::SYS_fsconfig, &context, flag, c"userxattr") }?;
+    // SAFETY: this command takes neither key nor value.
+    unsafe { call!(libc::SYS_fsconfig, &context, libc::FSCONFIG_CMD_CREATE as c_uint) }?;
+    let attributes = (libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV) as c_uint;
+    // SAFETY: no pointer is passed.
+    unsafe { call!(libc::SYS_fsmount, &context, libc::FSMOUNT_CLOEXEC as c_uint, attributes) }.map(Descriptor::new)
+}
+
+/// Takes a mount away from a path of our own making.
+pub(crate) fn detach(path: &CStr) -> Called<()> {
+    // SAFETY: the path outlives the call.
+    unsafe { call!(libc::SYS_umount2, path, libc::MNT_DETACH | libc::UMOUNT_NOFOLLOW) }.map(drop)
 }
 
 /// Attaches a detached mount at an open path.
@@ -353,8 +413,8 @@ pub(crate) fn control(option: c_int, second: libc::c_ulong, third: libc::c_ulong
     unsafe { call!(libc::SYS_prctl, option, second, third) }.map(drop)
 }
 
-/// Gives up every permitted, effective and inheritable capability.
-pub(crate) fn clear_capabilities() -> Called<()> {
+/// Gives up every permitted, effective and inheritable capability but those permitted ones.
+pub(crate) fn keep_capabilities(kept: u64) -> Called<()> {
     #[repr(C)]
     struct Header {
         version: u32,
@@ -365,9 +425,10 @@ pub(crate) fn clear_capabilities() -> Called<()> {
         version: 0x2008_0522,
         process: 0,
     };
-    let none = [0_u32; 6];
+    let (low, high) = (kept as u32, (kept >> 32) as u32);
+    let sets = [low, low, 0, high, high, 0];
     // SAFETY: header and data have the layout of this version and outlive the call.
-    unsafe { call!(libc::SYS_capset, &raw const header, none.as_ptr()) }.map(drop)
+    unsafe { call!(libc::SYS_capset, &raw const header, sets.as_ptr()) }.map(drop)
 }
 
 /// Installs a seccomp filter on the calling thread.

@@ -4,6 +4,7 @@
 //! The derivation is path logic over a [`HostView`], so the rows of macOS are tested on Linux from a described host. It
 //! starts no program, grants no write, and enforces nothing: the boundary does, with what this returns.
 
+mod caches;
 mod described;
 mod nvm;
 mod places;
@@ -12,9 +13,10 @@ mod rows;
 mod search_path;
 mod view;
 
+pub use caches::CacheEntry;
 pub use described::{Described, System, Variable};
 pub use reads::{ReadEntry, Source};
-pub use view::{HostView, RealHost, account_home};
+pub use view::{HostView, RealHost};
 
 use coder_digest::BytePath;
 use places::Places;
@@ -33,6 +35,8 @@ pub struct Toolchains {
     pub path: Vec<PathBuf>,
     /// Variables that lead tools from the scratch home to the real installations.
     pub environment: Vec<(String, PathBuf)>,
+    /// The package caches among the reads, which commands get with a private layer over them.
+    pub caches: Vec<CacheEntry>,
     /// Directories on `PATH` with more linked entries than the 512 that are followed; tools behind the rest are absent.
     pub unfollowed: Vec<PathBuf>,
 }
@@ -78,8 +82,10 @@ pub fn derive(described: &Described, view: &dyn HostView) -> Toolchains {
     let reads = reads.finish(described.git_directory.as_deref());
     let path = search_path::readable(described, &places, &reads, view);
     let environment = environment(described, &places, &reads, view);
+    let caches = caches::find(described, &places, &reads, view);
     Toolchains {
         reads,
+        caches,
         path,
         environment,
         unfollowed,

@@ -634,8 +634,48 @@ fn the_account_database_knows_the_home_of_whoever_runs_this() {
         .find(|fields| fields[2] == user);
     // Without a line the account may still be known to a directory service, which this test cannot ask another way.
     if let Some(fields) = listed {
-        assert_eq!(account_home(), Some(fields[5].into()));
+        assert_eq!(crate::account().unwrap().home, Path::new(fields[5]));
     }
+}
+
+#[rstest]
+#[case::of_linux(
+    linux(&[]),
+    &["/home/ada/.cargo/registry/", "/home/ada/.cargo/git/", "/home/ada/.npm/_cacache/", "/home/ada/.cache/pip/", "/home/ada/.cache/uv/",
+      "/home/ada/go/pkg/mod/", "/home/ada/.bun/install/cache/", "/home/ada/.cache/deno/"],
+    &["cargo /home/ada/.cargo/registry .cargo/registry", "cargo /home/ada/.cargo/git .cargo/git",
+      "npm /home/ada/.npm/_cacache .npm/_cacache", "pip /home/ada/.cache/pip .cache/pip", "uv /home/ada/.cache/uv .cache/uv",
+      "go /home/ada/go/pkg/mod go/pkg/mod", "bun /home/ada/.bun/install/cache .bun/install/cache",
+      "deno /home/ada/.cache/deno .cache/deno"]
+)]
+#[case::of_macos(
+    mac(&[]),
+    &["/Users/ada/Library/Caches/pip/", "/Users/ada/Library/Caches/deno/", "/Users/ada/.cache/pip/"],
+    &["pip /Users/ada/Library/Caches/pip Library/Caches/pip", "deno /Users/ada/Library/Caches/deno Library/Caches/deno"]
+)]
+#[case::where_the_variables_say(
+    linux(&[("CARGO_HOME", "/data/cargo"), ("GOPATH", "/data/go:/data/second"), ("DENO_DIR", "/data/deno"), ("BUN_INSTALL", "/data/bun")]),
+    &["/data/cargo/registry/", "/data/go/pkg/mod/", "/data/second/pkg/mod/", "/data/deno/", "/data/bun/install/cache/", "/home/ada/go/pkg/mod/"],
+    &["cargo /data/cargo/registry .cargo/registry", "go /data/go/pkg/mod go/pkg/mod",
+      "bun /data/bun/install/cache .bun/install/cache", "deno /data/deno .cache/deno"]
+)]
+#[case::through_links(
+    linux(&[]),
+    &["/home/ada/.cargo -> /data/cargo", "/data/cargo/registry/"],
+    &["cargo /data/cargo/registry .cargo/registry"]
+)]
+#[case::what_may_not_be_read_is_no_cache(
+    linux(&[("CARGO_HOME", "/proc/cargo")]),
+    &["/proc/cargo/registry/"],
+    &[]
+)]
+fn caches(#[case] described: Described, #[case] host: &[&str], #[case] expected: &[&str]) {
+    let derived = derive(&described, &ToldHost::of(host));
+    let found = derived.caches.iter();
+    let found: Vec<String> = found
+        .map(|cache| format!("{} {} {}", cache.tool, cache.path.display(), cache.place.display()))
+        .collect();
+    assert_eq!(found, expected);
 }
 
 fn any_path() -> impl Strategy<Value = String> {

@@ -84,12 +84,13 @@ impl Boundary {
     #[must_use]
     pub fn why(&self, path: &Path) -> Why {
         let Some(prepared) = &self.prepared else {
-            let view = View::of_the_host();
-            return answer(
-                &view.look(path),
-                BitFlags::all(),
-                "no boundary: this user's own rights".to_owned(),
-            );
+            let steps = self.guard.iter().flat_map(|guard| guard.steps());
+            let seen = View::new(steps).look(path);
+            let rule = match seen.read_only && self.guard.is_some() {
+                true => "full access: the source checkout and what leads around it are held read-only",
+                false => "no boundary: this user's own rights",
+            };
+            return answer(&seen, BitFlags::all(), rule.to_owned());
         };
         let view = View::new(prepared.acts.iter().map(|act| &act.step));
         let seen = view.look(path);

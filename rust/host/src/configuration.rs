@@ -202,6 +202,21 @@ fn fallbacks(written: Vec<RouteText>) -> Result<Vec<Route>, Error> {
 }
 
 impl Configuration {
+    /// The variables that hold the credentials of its routes.
+    pub(crate) fn credentials(&self) -> Vec<String> {
+        let named = self.routes().filter_map(|route| match &route.generation {
+            Generation::Openai { credential_env, .. } => credential_env.clone(),
+            Generation::Scripted { .. }
+            | Generation::Synthetic
+            | Generation::Codex
+            | Generation::Claude
+            | Generation::Devin
+            | Generation::Opencode
+            | Generation::Grok => None,
+        });
+        named.collect()
+    }
+
     /// A configuration of one route with everything else off: local boundary, no decisions, no knowledge.
     pub fn new(primary: Route) -> Self {
         Self {

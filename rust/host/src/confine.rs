@@ -1,16 +1,19 @@
 //! From a grant's access mode and a repository to the boundary its commands run in. Only decides the policy; checking
 //! and enforcing it is the boundary's.
 
+use crate::command_environment::CommandEnvironment;
 use crate::configuration::Access;
 use crate::git_link::Place;
 use crate::grant::WorkspaceAccess;
-use crate::quarantine::Held;
+use crate::login_environment::{Asked, Person};
+use crate::quarantine::{Held, Root};
 use crate::sweep::ScratchPlace;
 use crate::{Error, git_link};
 use coder_boundary::toolchains::{self, Described, RealHost, System, Toolchains};
-use coder_boundary::{Boundary, Mode, Network, Policy, Resources, Scratch, Workspace};
+use coder_boundary::{Boundary, Cache, Enforced, Mode, Network, Policy, Private, Resources, Scratch, Workspace};
 use coder_digest::{BytePath, display_bytes};
 use coder_workspace::{CheckoutKind, Head, LinkedPlace, ReferenceFormat, Repository};
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +37,8 @@ pub(crate) struct Confine<'a> {
     pub(crate) store: &'a Path,
     pub(crate) memory_bytes: u64,
     pub(crate) environment: &'a Environment<'a>,
+    /// Variables that hold a credential of the host's own.
+    pub(crate) credentials: Vec<String>,
 }
 
 /// The boundary with what was derived for it.
@@ -41,6 +46,8 @@ pub(crate) struct Confined {
     pub(crate) boundary: Boundary,
     pub(crate) toolchains: Option<Toolchains>,
     pub(crate) network: Network,
+    /// The person's environment, with full access.
+    pub(crate) person: Option<Asked>,
     /// What Git changes, where the run may change anything.
     pub(crate) quarantine: Option<Held>,
     /// After the boundary and the quarantine, which lie in it: fields go in this order.
@@ -50,11 +57,19 @@ pub(crate) struct Confined {
 impl Confine<'_> {
     /// Prepares the boundary; its private scratch is made in `place`.
     pub(crate) fn prepare(&self, place: ScratchPlace) -> Result<Confined, Error> {
-        let scratch = Scratch::create(place.path())?;
         let git = git_place(self.repository);
+        let root = match self.access {
+            Access::Boundary | Access::Toolchains => Root::Assembled,
+            Access::Full => Root::Host,
+        };
+        let private = match root {
+            Root::Assembled => Scratch::create(place.path())?.into(),
+            // Home and `/tmp` are the person's own.
+            Root::Host => Private::Memory,
+        };
         let quarantine = match self.workspace_access {
             WorkspaceAccess::Read => None,
-            WorkspaceAccess::Write => Held::for_run(place.path(), &git)?,
+            WorkspaceAccess::Write => Held::for_run(place.path(), &git, root)?,
         };
         let borrowed = match &quarantine {
             Some(_) => Vec::new(),
@@ -76,25 +91,31 @@ impl Confine<'_> {
             sealed: vec![self.store.to_owned()],
             git: Some(quarantine.as_ref().map_or_else(|| git.view(), Held::view)),
             resources: resources(self.memory_bytes),
-            environment: git_identity(),
             ..Policy::default()
         };
-        let toolchains = match self.access {
-            Access::Boundary => None,
+        let (mut toolchains, mut person) = (None, None);
+        match self.access {
+            Access::Boundary => policy.environment = git_identity(),
             Access::Toolchains => {
+                policy.environment = git_identity();
                 let git = Some(self.repository.common_directory.as_path());
-                Some(derive_toolchains(self.environment, self.store, git, &mut policy))
+                let sealed = vec![self.store.to_owned()];
+                toolchains = Some(derive_toolchains(self.environment, sealed, git, &mut policy));
             }
-            Access::Full => return Err(Error::AccessUnavailable),
-        };
+            Access::Full => {
+                open_wide(&mut policy);
+                person = Some(Asked::begin(Person::of(self.environment, self.credentials.clone()))?);
+            }
+        }
         if let Some(network) = self.network {
             policy.network = network.clone();
         }
         let network = policy.network.clone();
         Ok(Confined {
-            boundary: Boundary::prepare(policy, scratch)?,
+            boundary: Boundary::prepare(policy, private)?,
             toolchains,
             network,
+            person,
             quarantine,
             place,
         })
@@ -118,15 +139,58 @@ pub(crate) fn resources(memory_bytes: u64) -> Resources {
     }
 }
 
+impl Confined {
+    /// The least that commands must be held by.
+    pub(crate) fn demand(&self, access: coder_boundary::Access) -> Enforced {
+        demand(&self.boundary, access, &self.network)
+    }
+
+    /// The record of where the commands' environment comes from, as far as it is known at admission.
+    pub(crate) fn command_environment(&self) -> Option<CommandEnvironment> {
+        self.toolchains.as_ref().map(CommandEnvironment::of_toolchains)
+    }
+}
+
+/// The least that an access mode promises; with a checkout to hold, that it is held.
+pub(crate) fn demand(boundary: &Boundary, access: coder_boundary::Access, network: &Network) -> Enforced {
+    let least = Enforced::least(access, network);
+    match boundary.held().is_empty() {
+        true => least,
+        false => least.with_source_guard(),
+    }
+}
+
+/// The record of derived toolchains, with how each cache is really shown.
+pub(crate) fn toolchains_record(derived: &Toolchains, boundary: &Boundary) -> Value {
+    let mut record = json!(derived);
+    let caches = boundary.caches().iter().map(|shown| {
+        json!({
+            "path": BytePath::from(shown.path.as_path()),
+            "place": BytePath::from(shown.place.as_path()),
+            "method": shown.method,
+        })
+    });
+    record["caches"] = caches.collect();
+    record
+}
+
+/// Opens the policy to all that is this user's. What Git asks a person for, nobody would answer.
+pub(crate) fn open_wide(policy: &mut Policy) {
+    policy.access = coder_boundary::Access::Full;
+    policy.network = Network::Host;
+    policy.environment.extend(git_manners());
+}
+
 /// Derives this computer's toolchains and opens the policy to them.
 pub(crate) fn derive_toolchains(
     environment: &Environment<'_>,
-    store: &Path,
+    sealed: Vec<PathBuf>,
     git_directory: Option<&Path>,
     policy: &mut Policy,
 ) -> Toolchains {
-    let mut described = Described::read(System::current(), toolchains::account_home(), environment);
-    described.sealed = vec![store.to_owned()];
+    let account_home = coder_boundary::account().map(|account| account.home);
+    let mut described = Described::read(System::current(), account_home, environment);
+    described.sealed = sealed;
     described.git_directory = git_directory.map(Path::to_owned);
     let derived = toolchains::derive(&described, &RealHost);
     policy.access = coder_boundary::Access::Toolchains;
@@ -136,6 +200,15 @@ pub(crate) fn derive_toolchains(
     policy
         .reads
         .extend(derived.reads.iter().map(|entry| entry.path.clone()).filter(own));
+    policy.caches = derived
+        .caches
+        .iter()
+        .map(|cache| Cache {
+            path: cache.path.clone(),
+            place: cache.place.clone(),
+            linked_depth: cache.linked_depth,
+        })
+        .collect();
     policy
         .environment
         .push((OsString::from("PATH"), derived.path_variable()));
@@ -156,11 +229,17 @@ pub(crate) fn git_identity() -> Vec<(OsString, OsString)> {
         ("GIT_AUTHOR_EMAIL", mail),
         ("GIT_COMMITTER_NAME", name),
         ("GIT_COMMITTER_EMAIL", mail),
-        ("GIT_TERMINAL_PROMPT", "0"),
-        ("GIT_PAGER", "cat"),
     ]
     .map(|(name, value)| (OsString::from(name), OsString::from(value)))
-    .into()
+    .into_iter()
+    .chain(git_manners())
+    .collect()
+}
+
+/// A Git that waits for nobody.
+fn git_manners() -> [(OsString, OsString); 2] {
+    [("GIT_TERMINAL_PROMPT", "0"), ("GIT_PAGER", "cat")]
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)))
 }
 
 /// Where the repository lies: for a linked worktree with the branch directory of the run, if HEAD is on a branch of ours.
@@ -213,9 +292,19 @@ pub(crate) fn describe(confine: &Confine<'_>, shell: &Path, network: &Network) -
         Head::Unborn { reference } => format!("on branch {reference} without a commit"),
         Head::Detached { commit } => format!("detached at {commit}"),
     };
-    let files = match confine.workspace_access {
-        WorkspaceAccess::Write => "You may change files below it; everything else is read-only or absent.",
-        WorkspaceAccess::Read => "It is read-only: look, do not change anything.",
+    let files = match (confine.access, confine.workspace_access) {
+        (Access::Full, WorkspaceAccess::Write) => {
+            "You may change it, and whatever else this user may change, but not the checkout it was made from nor that \
+             repository's other worktrees: those are read-only."
+        }
+        (_, WorkspaceAccess::Write) => "You may change files below it; everything else is read-only or absent.",
+        (_, WorkspaceAccess::Read) => "It is read-only: look, do not change anything.",
+    };
+    let home = match confine.access {
+        Access::Boundary | Access::Toolchains => {
+            "HOME and the directory for temporary files are private, and stay from command to command."
+        }
+        Access::Full => "HOME and the environment are the person's own, as their login shell makes it.",
     };
     let network = match network {
         Network::None => {
@@ -242,7 +331,7 @@ pub(crate) fn describe(confine: &Confine<'_>, shell: &Path, network: &Network) -
     format!(
         "Working directory: {top}, a Git checkout {head}. {files}\n\
          Each command is one script for {shell}, in a process tree of its own that ends with it; a command may take 300 seconds.\n\
-         HOME and the directory for temporary files are private, and stay from command to command.\n\
+         {home}\n\
          {network}\n{git}\nA denied path shows as a missing file or as \"Permission denied\" or \"Read-only file system\".",
         top = display_bytes(std::os::unix::ffi::OsStrExt::as_bytes(repository.top.as_os_str())),
         shell = shell.display(),

@@ -3,15 +3,25 @@ use crate::testing::World;
 use rstest::rstest;
 
 fn described(repository: &Repository, workspace_access: WorkspaceAccess, network: &Network) -> String {
+    described_with(repository, Access::Boundary, workspace_access, network)
+}
+
+fn described_with(
+    repository: &Repository,
+    access: Access,
+    workspace_access: WorkspaceAccess,
+    network: &Network,
+) -> String {
     let confine = Confine {
         repository,
-        access: Access::Boundary,
+        access,
         network: None,
         nested: &[],
         workspace_access,
         store: Path::new("/nonexistent"),
         memory_bytes: 64 << 20,
         environment: &|_| None,
+        credentials: Vec::new(),
     };
     describe(&confine, Path::new("/usr/bin/bash"), network)
 }
@@ -35,6 +45,20 @@ fn the_whole_description_of_a_runs_own_worktree() {
         repository.head.commit().unwrap(),
     );
     assert_eq!(described(&repository, WorkspaceAccess::Write, &Network::None), expected);
+}
+
+#[test]
+fn full_access_is_described_with_what_it_leaves_out() {
+    let world = World::new();
+    world.repository();
+    let repository = world.worktree("tree", None);
+    let text = described_with(&repository, Access::Full, WorkspaceAccess::Write, &Network::Host);
+    assert!(
+        text.contains("whatever else this user may change, but not the checkout it was made from"),
+        "{text}"
+    );
+    assert!(text.contains("HOME and the environment are the person's own"), "{text}");
+    assert!(!text.contains("private"), "{text}");
 }
 
 #[rstest]

@@ -199,9 +199,6 @@ pub enum Error {
         /// The source as declared.
         source_name: String,
     },
-    /// The access mode cannot be enforced by this version.
-    #[error("access `full` is refused for a repository run: this version cannot guard the source checkout under it")]
-    AccessUnavailable,
     /// The kernel gave less than was asked.
     #[error("the boundary enforced less than was asked: {missing}")]
     TooLittleEnforced {
@@ -372,7 +369,6 @@ impl Error {
             Self::ProviderNotSupported { .. } => "provider_not_supported",
             Self::Knowledge { .. } => "knowledge",
             Self::Lineage { .. } => "lineage",
-            Self::AccessUnavailable => "access_unavailable",
             Self::TooLittleEnforced { .. } => "too_little_enforced",
             Self::ProviderUnavailable { .. } => "provider_unavailable",
             Self::Manifest { .. } => "capability_manifest",
@@ -411,7 +407,6 @@ impl Error {
                 | Self::UnsupportedSchema { .. }
                 | Self::NotSupported { .. }
                 | Self::ProviderNotSupported { .. }
-                | Self::AccessUnavailable
         );
         if is_of_the_grant_alone {
             "configuration"

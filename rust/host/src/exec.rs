@@ -1,11 +1,15 @@
 //! One command in the boundary, without a task or a store: what `microcoder exec`, the demonstration's check and
 //! `coder_core.Boundary` run. Returns how it ended and what really held it.
 
+use crate::command_environment::CommandEnvironment;
 use crate::confine::{self, Absent, Environment};
+use crate::git_link::Place;
+use crate::login_environment::{Asked, Person};
 use crate::outcome::{ending_word, peak_memory, tree_json};
-use crate::quarantine::Held;
+use crate::quarantine::{Held, Root};
 use crate::world;
 use crate::{Access, Denied, Error, denials, git_link};
+use coder_boundary::toolchains::Toolchains;
 use coder_boundary::{
     Boundary, Connections, Early, Enforced, Gateway, Ground, HostName, Mode, Network, Outside, Policy, Private,
     Scratch, Why, Workspace,
@@ -118,9 +122,9 @@ impl Execution {
             .workspace
             .canonicalize()
             .map_err(Error::file("find the workspace", &self.workspace))?;
-        let place = match self.access {
-            Access::Boundary | Access::Toolchains => git_link::place(&workspace)?,
-            Access::Full => None,
+        let (place, root) = match self.access {
+            Access::Boundary | Access::Toolchains => (git_link::place(&workspace)?, Root::Assembled),
+            Access::Full => (git_link::place_around(&workspace)?, Root::Host),
         };
         // A write that cannot be resolved is refused by the boundary, in its own words.
         let granted: Vec<PathBuf> = std::iter::once(&workspace)
@@ -130,7 +134,7 @@ impl Execution {
         let (recovered, held) = match (&place, self.mode) {
             (Some(place), Mode::Write) => (
                 Held::recover_commands(place),
-                Held::for_command(&scratch_place(environment, &granted), place)?,
+                Held::for_command(&scratch_place(environment, &granted), place, root)?,
             ),
             (Some(_), Mode::Read) | (None, _) => (Vec::new(), None),
         };
@@ -142,6 +146,7 @@ impl Execution {
             .as_ref()
             .map(Held::view)
             .or_else(|| place.as_ref().map(git_link::Place::view));
+        let (mut toolchains, mut person) = (None, None);
         let mut policy = Policy {
             writes: self.writes.clone(),
             reads: self.reads.iter().cloned().chain(borrowed).collect(),
@@ -161,15 +166,21 @@ impl Execution {
         match self.access {
             Access::Boundary => {}
             Access::Toolchains => {
-                let nowhere = Path::new("/nonexistent");
-                confine::derive_toolchains(environment, nowhere, None, &mut policy);
+                let common = match &place {
+                    Some(Place::Linked(linked)) => Some(linked.common_directory.as_path()),
+                    Some(Place::Checkout(_)) | None => None,
+                };
+                let sealed = self.sealed.clone();
+                toolchains = Some(confine::derive_toolchains(environment, sealed, common, &mut policy));
             }
             Access::Full => {
-                policy.network = Network::Host;
-                policy.environment = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TERM", "TMPDIR"]
-                    .iter()
-                    .filter_map(|name| Some((OsString::from(name), environment(name)?)))
-                    .collect();
+                confine::open_wide(&mut policy);
+                if let (Some(Place::Linked(linked)), Some(granted)) = (&place, &mut policy.workspace) {
+                    // What is held is the worktree's repository, from whatever directory of it.
+                    granted.path.clone_from(&linked.worktree);
+                    policy.directory = Some(workspace.clone());
+                }
+                person = Some(Arc::new(Asked::begin(Person::of(environment, Vec::new()))?));
             }
         }
         if let Some(terminal) = environment("TERM") {
@@ -185,10 +196,7 @@ impl Execution {
             policy.network = network.clone();
         }
         policy.environment.extend(self.variables.iter().cloned());
-        let demand = match self.ground {
-            None => Enforced::least(policy.access, &policy.network),
-            Some(_) => Enforced::least(coder_boundary::Access::Full, &Network::Host),
-        };
+        let (access, network) = (policy.access, policy.network.clone());
         let private = match (self.access, self.commands) {
             // With full access home and `/tmp` are the host's.
             (Access::Full, _) | (_, Commands::One) => Private::Memory,
@@ -196,9 +204,15 @@ impl Execution {
                 Scratch::create(&scratch_place(environment, &granted))?.into()
             }
         };
+        let boundary = Boundary::prepare(policy, private)?;
         Ok(PreparedExecution {
-            boundary: Boundary::prepare(policy, private)?,
-            demand,
+            demand: match self.ground {
+                None => confine::demand(&boundary, access, &network),
+                Some(_) => Enforced::least(coder_boundary::Access::Full, &Network::Host),
+            },
+            boundary,
+            toolchains: toolchains.map(Arc::new),
+            person,
             timeout: self.timeout,
             held: held.map(|held| Arc::new(Mutex::new(held))),
             recovered,
@@ -249,6 +263,9 @@ fn scratch_place(environment: &Environment<'_>, granted: &[PathBuf]) -> PathBuf 
 pub struct PreparedExecution {
     boundary: Boundary,
     demand: Enforced,
+    toolchains: Option<Arc<Toolchains>>,
+    /// The person's environment, with full access.
+    person: Option<Arc<Asked>>,
     timeout: Option<Duration>,
     /// What Git changes in a linked worktree; taken over after each command.
     held: Option<Arc<Mutex<Held>>>,
@@ -271,6 +288,10 @@ pub struct Executed {
     pub appeared: Vec<PathBuf>,
     /// What of the command's Git has reached the repository, where that lies elsewhere and anything was changed.
     pub git: Option<Published>,
+    /// What was derived of this computer's toolchains, with access to them.
+    pub toolchains: Value,
+    /// Where the command's environment came from, but in the default boundary.
+    pub(crate) command_environment: Option<Arc<CommandEnvironment>>,
 }
 
 impl PreparedExecution {
@@ -317,9 +338,11 @@ impl PreparedExecution {
             return Err(crate::grant::field("command", "a program is needed"));
         };
         let gateway = self.boundary.gateway(Outside::of_this_machine())?;
+        let person = self.person.as_ref().map(|asked| asked.wait(cancel));
+        let variables = person.as_deref().map_or(&[][..], CommandEnvironment::variables);
         let command = self
             .boundary
-            .command_through(program, gateway.as_ref())
+            .command_of(program, gateway.as_ref(), variables.iter().cloned())
             .arguments(arguments.iter().cloned());
         let command = match streams {
             Streams::Inherit => command
@@ -347,6 +370,17 @@ impl PreparedExecution {
             connections,
             appeared: absent.appeared(),
             git: self.published()?,
+            toolchains: self.toolchains.as_deref().map_or(Value::Null, |derived| {
+                confine::toolchains_record(derived, &self.boundary)
+            }),
+            command_environment: match person {
+                Some(environment) => Some(environment),
+                None => self
+                    .toolchains
+                    .as_deref()
+                    .map(CommandEnvironment::of_toolchains)
+                    .map(Arc::new),
+            },
         })
     }
 
@@ -424,6 +458,12 @@ pub struct Report {
     /// What of the command's Git has reached the repository, where anything was to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git: Option<Published>,
+    /// What was derived of this computer's toolchains, with access to them.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub toolchains: Value,
+    /// Where the command's environment came from, but in the default boundary: no values.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub command_environment: Value,
 }
 
 impl From<&Executed> for Report {
@@ -448,6 +488,11 @@ impl From<&Executed> for Report {
             denied: executed.denied.clone(),
             appeared: executed.appeared.iter().map(|path| path.as_path().into()).collect(),
             git: executed.git.clone(),
+            toolchains: executed.toolchains.clone(),
+            command_environment: executed
+                .command_environment
+                .as_ref()
+                .map_or(Value::Null, |environment| json!(environment.as_ref())),
         }
     }
 }

@@ -69,6 +69,19 @@ pub(crate) fn place(workspace: &Path) -> Result<Option<Place>, Error> {
     Ok(linked(workspace, &link))
 }
 
+/// The same for any directory of a checkout, from the nearest one around it.
+///
+/// # Errors
+/// As [`place`].
+pub(crate) fn place_around(directory: &Path) -> Result<Option<Place>, Error> {
+    for around in directory.ancestors() {
+        if around.join(".git").symlink_metadata().is_ok() {
+            return place(around);
+        }
+    }
+    Ok(None)
+}
+
 fn linked(workspace: &Path, link: &Path) -> Option<Place> {
     let pointer = pointer(link)?;
     let named = pointer.strip_prefix("gitdir: ")?;

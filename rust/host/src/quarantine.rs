@@ -20,6 +20,8 @@ use std::time::Duration;
 pub(crate) const FOLDER: &str = "git";
 /// What the names of the directories begin with in which commands without a run have theirs.
 pub(crate) const COMMAND: &str = "microcoder-git-";
+/// The directory in a quarantine where the real objects are shown to commands whose root is the host's own.
+const REAL_OBJECTS: &str = "real-objects";
 /// The longest list of objects, in bytes: some 1,600,000 ids.
 const LIST_BYTES: usize = 64 * 1024 * 1024;
 /// How long listing or packing may take.
@@ -40,10 +42,21 @@ const ENVIRONMENT: [(&str, &str); 6] = [
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 
+/// Which root the commands have that are to find a quarantine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// One assembled from what they are granted.
+    Assembled,
+    /// The host's own, to which no place can be added.
+    Host,
+}
+
 /// A quarantine in use, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     quarantine: Quarantine,
+    /// Where commands find the repository's own objects.
+    real_objects: PathBuf,
     /// Where it was made for a command without a run.
     own: Option<Own>,
     fate: Fate,
@@ -69,13 +82,13 @@ enum Fate {
 impl Held {
     /// Makes one in `parent`, the place of a run's scratch. Nothing for what is no linked worktree, and nothing where the
     /// repository keeps branches in another way than as files.
-    pub(crate) fn for_run(parent: &Path, place: &Place) -> Result<Option<Self>, Error> {
+    pub(crate) fn for_run(parent: &Path, place: &Place, root: Root) -> Result<Option<Self>, Error> {
         let Place::Linked(linked) = place else { return Ok(None) };
-        Ok(Self::create(&parent.join(FOLDER), linked)?)
+        Ok(Self::create(&parent.join(FOLDER), linked, root)?)
     }
 
     /// Makes one in a directory of its own in `parent`, for commands without a run. It is noted before it is made.
-    pub(crate) fn for_command(parent: &Path, place: &Place) -> Result<Option<Self>, Error> {
+    pub(crate) fn for_command(parent: &Path, place: &Place, root: Root) -> Result<Option<Self>, Error> {
         let Place::Linked(linked) = place else { return Ok(None) };
         let made = tempfile::Builder::new().prefix(COMMAND).make_in(parent, |directory| {
             let name = directory.file_name().unwrap_or_default();
@@ -85,7 +98,7 @@ impl Held {
         let made = made.map_err(Error::file("create a directory in", parent))?;
         let (note, path) = made.into_parts();
         let own = path.keep().map_err(|error| Error::file("keep", parent)(error.error))?;
-        let made = Self::create(&own.join(FOLDER), linked);
+        let made = Self::create(&own.join(FOLDER), linked, root);
         if !matches!(made, Ok(Some(_))) {
             // What was made of it goes; the reason is the one to report.
             let _ = Quarantine::remove_at(&own);
@@ -135,13 +148,23 @@ impl Held {
         }
     }
 
-    fn create(directory: &Path, place: &LinkedPlace) -> Result<Option<Self>, WorkspaceError> {
-        let made = Quarantine::create(directory, place, Path::new(GIT_OBJECTS));
+    fn create(directory: &Path, place: &LinkedPlace, root: Root) -> Result<Option<Self>, WorkspaceError> {
+        let real_objects = match root {
+            Root::Assembled => PathBuf::from(GIT_OBJECTS),
+            Root::Host => directory.join(REAL_OBJECTS),
+        };
+        let mut made = Quarantine::create(directory, place, &real_objects);
+        if let (Ok(Some(_)), Root::Host) = (&made, root)
+            && let Err(error) = std::fs::create_dir(&real_objects)
+        {
+            made = Err(written(&real_objects)(error));
+        }
         if !matches!(made, Ok(Some(_))) && directory.exists() {
             let _ = Quarantine::remove_at(directory);
         }
         Ok(made?.map(|quarantine| Self {
             quarantine,
+            real_objects,
             own: None,
             fate: Fate::Removed,
         }))
@@ -149,7 +172,12 @@ impl Held {
 
     /// One that an ended host left.
     pub(crate) fn found(quarantine: Quarantine) -> Self {
+        let shown = quarantine.directory().join(REAL_OBJECTS);
         Self {
+            real_objects: match shown.is_dir() {
+                true => shown,
+                false => PathBuf::from(GIT_OBJECTS),
+            },
             quarantine,
             own: None,
             fate: Fate::Removed,
@@ -164,6 +192,7 @@ impl Held {
             admin: place.admin,
             quarantine: Some(coder_boundary::Quarantine {
                 directory: self.quarantine.directory().to_owned(),
+                real_objects: self.real_objects.clone(),
                 branch_directory: place.branch_directory,
                 borrowed: self.quarantine.borrowed().to_owned(),
             }),

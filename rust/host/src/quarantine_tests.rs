@@ -12,7 +12,7 @@ const REFERENCE: &str = "refs/heads/microcoder/task-1/candidate";
 /// Runs scripts in a worktree as a run does, each a command of its own, and returns the quarantine they left.
 fn commands(world: &World, repository: &Repository, scripts: &[&str]) -> Held {
     fs::create_dir_all(world.path("scratch")).unwrap();
-    let held = Held::for_run(&world.path("scratch"), &git_place(repository))
+    let held = Held::for_run(&world.path("scratch"), &git_place(repository), Root::Assembled)
         .unwrap()
         .unwrap();
     let policy = Policy {
@@ -321,7 +321,7 @@ fn references_kept_in_another_way_than_as_files_leave_git_to_read() {
     fs::create_dir(world.path("repo/.git/reftable")).unwrap();
     fs::create_dir(world.path("scratch")).unwrap();
     assert!(
-        Held::for_run(&world.path("scratch"), &git_place(&tree))
+        Held::for_run(&world.path("scratch"), &git_place(&tree), Root::Assembled)
             .unwrap()
             .is_none()
     );

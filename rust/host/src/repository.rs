@@ -4,7 +4,7 @@
 
 use crate::admission::{Admitted, trace_file};
 use crate::cancellation::{LastLook, watched};
-use crate::confine::{Absent, Environment};
+use crate::confine::{self, Absent, Environment};
 use crate::dispatch::{self, Begun};
 use crate::finish::{Candidate, Ended, Finish, Left};
 use crate::generation::{Keeper, Recording};
@@ -21,7 +21,7 @@ use crate::world::World;
 use crate::{Error, finish, judge};
 use coder_agent::{Event, HostFault, Limits, Observe, Outcome, Parts};
 use coder_boundary::Outside;
-use coder_digest::Clock;
+use coder_digest::{BytePath, Clock};
 use coder_journal::{Head, Task};
 use coder_models::Client;
 use coder_process::Cancel;
@@ -177,7 +177,20 @@ impl<'a> Turn<'a> {
             .map_err(|error| recorder.declare_fault(error.message()))?;
         step.extensions.insert("journal_head".to_owned(), json!(head));
         if let Some(toolchains) = &admitted.confined.toolchains {
-            step.extensions.insert("toolchains".to_owned(), json!(toolchains));
+            step.extensions.insert(
+                "toolchains".to_owned(),
+                confine::toolchains_record(toolchains, &admitted.confined.boundary),
+            );
+        }
+        if let Some(environment) = admitted.confined.command_environment() {
+            step.extensions
+                .insert("command_environment".to_owned(), json!(environment));
+        }
+        let held = admitted.confined.boundary.held();
+        if !held.is_empty() {
+            let held: Vec<BytePath> = held.iter().map(|path| path.as_path().into()).collect();
+            step.extensions
+                .insert("source_guard".to_owned(), json!({ "read_only": held }));
         }
         recorder.append(&step)?;
         for recovered in &admitted.recovered {
@@ -233,6 +246,8 @@ impl<'a> Turn<'a> {
         let mut world = World {
             recorder: recorder.clone(),
             boundary: &admitted.confined.boundary,
+            person: admitted.confined.person.as_ref(),
+            person_noted: false,
             demand: admitted.demand.clone(),
             outside: Outside {
                 clock: Arc::clone(&self.clock),

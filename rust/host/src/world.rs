@@ -2,6 +2,8 @@
 //! and read is an effect: its intent is on disk before it, what came of it after it (specification, "Effects,
 //! credentials, and cancellation").
 
+use crate::command_environment::CommandEnvironment;
+use crate::login_environment::Asked;
 use crate::outcome::{Holding, captured, command_result, joined, read_result};
 use crate::progress::{Progress, Watch};
 use crate::recorder::Recorder;
@@ -16,6 +18,7 @@ use coder_workspace::{Confined, Observation, ReadCap};
 use serde_json::json;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long one command may take.
@@ -37,6 +40,10 @@ const HEAD_BYTES: usize = 32 * 1024;
 pub(crate) struct World<'b, 'a> {
     pub(crate) recorder: Recorder,
     pub(crate) boundary: &'b Boundary,
+    /// The person's environment, with full access.
+    pub(crate) person: Option<&'b Asked>,
+    /// Whether it was written down already.
+    pub(crate) person_noted: bool,
     pub(crate) demand: Enforced,
     /// What gateways to listed hosts take from the outside.
     pub(crate) outside: Outside,
@@ -72,6 +79,10 @@ impl Env for World<'_, '_> {
     }
 
     fn run(&mut self, script: &str) -> Ran {
+        let person = match self.person_environment() {
+            Ok(person) => person,
+            Err(fault) => return not_run(None, Some(fault)),
+        };
         let intent = match self
             .recorder
             .intend("A command begins.", EffectKind::Command, json!({ "script": script }))
@@ -80,7 +91,7 @@ impl Env for World<'_, '_> {
             Err(fault) => return not_run(None, Some(fault)),
         };
         self.watch.tell(&Progress::Command { script });
-        let ran = self.command(script, intent);
+        let ran = self.command(script, person.as_deref(), intent);
         self.watch.tell(&Progress::CommandEnded {
             end: ran.end,
             seconds: ran.seconds,
@@ -124,7 +135,19 @@ impl Env for World<'_, '_> {
 }
 
 impl World<'_, '_> {
-    fn command(&mut self, script: &str, intent: Intent) -> Ran {
+    /// The person's environment with full access; the first command waits for it and writes it down, but for its values.
+    fn person_environment(&mut self) -> Result<Option<Arc<CommandEnvironment>>, HostFault> {
+        let Some(asked) = self.person else { return Ok(None) };
+        let environment = asked.wait(&self.cancel);
+        if !self.person_noted {
+            let words = "Commands get this person's environment.";
+            self.recorder.note(words, "command_environment", &*environment)?;
+            self.person_noted = true;
+        }
+        Ok(Some(environment))
+    }
+
+    fn command(&mut self, script: &str, person: Option<&CommandEnvironment>, intent: Intent) -> Ran {
         let window = Window {
             head: HEAD_BYTES,
             tail: self.stream_bytes,
@@ -135,7 +158,11 @@ impl World<'_, '_> {
         };
         let command = self
             .boundary
-            .command_through(&self.shell, gateway.as_ref())
+            .command_of(
+                &self.shell,
+                gateway.as_ref(),
+                person.map_or(&[][..], CommandEnvironment::variables).iter().cloned(),
+            )
             .arguments(["-c", script])
             .stdout(Output::Capture(window))
             .stderr(Output::Capture(window))

@@ -61,7 +61,6 @@ impl Class {
             | Error::Knowledge { .. }
             | Error::Lineage { .. }
             | Error::Client { .. }
-            | Error::AccessUnavailable
             | Error::NotSupported { .. }
             | Error::ProviderNotSupported { .. }
             | Error::ProviderUnavailable { .. }

@@ -2,11 +2,11 @@
 //! mounted over what Git writes: the object store, the worktree's own directory, the directory of the run's branch.
 //! No variable of the environment takes part, which a command could unset and which every other repository would obey.
 
-use super::{GIT_OBJECTS, Shown, directory};
+use super::{Shown, directory};
 use crate::Error;
 use crate::paths::{Granted, Kind};
 use crate::policy::{Mode, Quarantine};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 /// What steers Git in the worktree's own directory. Only the command's own Git would obey a changed copy; held all the
 /// same, so that every Git of a run speaks of one repository.
@@ -52,10 +52,10 @@ impl Shown {
 
         let real = directory("Git object store", &place, Mode::Read)?;
         let borrows = real.path.join("info/alternates").exists();
-        self.grants.push(real.shown_at(PathBuf::from(GIT_OBJECTS)));
+        self.grants.push(real.shown_at(quarantine.real_objects.clone()));
         if borrows {
             // A relative path in it would count from where the store is shown. The quarantine names all of them.
-            self.covered.push(Path::new(GIT_OBJECTS).join("info/alternates"));
+            self.covered.push(quarantine.real_objects.join("info/alternates"));
         }
         for borrowed in &quarantine.borrowed {
             self.grants

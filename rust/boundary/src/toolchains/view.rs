@@ -1,10 +1,9 @@
 //! How the derivation looks at a host: a trait small enough to be described in a test, and the real file system behind
 //! it. Looks only; a path that cannot be looked at is as good as absent, since what is unknown is not granted.
 
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -64,43 +63,5 @@ impl HostView for RealHost {
         let mut text = String::new();
         file.take(TEXT_BYTES).read_to_string(&mut text).ok()?;
         Some(text)
-    }
-}
-
-/// The home directory that the account database gives the effective user, if it has an entry.
-///
-/// Asks the C library and not `/etc/passwd`, which on macOS and with a directory service does not hold the account.
-pub fn account_home() -> Option<PathBuf> {
-    const LARGEST: usize = 1 << 20;
-    let user = rustix::process::geteuid().as_raw();
-    let mut buffer: Vec<libc::c_char> = vec![0; 1024];
-    loop {
-        let mut record = std::mem::MaybeUninit::<libc::passwd>::uninit();
-        let mut found: *mut libc::passwd = std::ptr::null_mut();
-        // SAFETY: every pointer is to a live local of the size told, and the call keeps none of them.
-        let status = unsafe {
-            libc::getpwuid_r(
-                user,
-                record.as_mut_ptr(),
-                buffer.as_mut_ptr(),
-                buffer.len(),
-                &raw mut found,
-            )
-        };
-        if status == libc::ERANGE && buffer.len() < LARGEST {
-            buffer.resize(buffer.len() * 2, 0);
-            continue;
-        }
-        if status != 0 || found.is_null() {
-            return None;
-        }
-        // SAFETY: status 0 and a result that is not null mean that the record was filled in.
-        let directory = unsafe { (*found).pw_dir };
-        if directory.is_null() {
-            return None;
-        }
-        // SAFETY: the record's strings end in NUL and lie in `buffer`, which is alive and unchanged.
-        let directory = unsafe { CStr::from_ptr(directory) };
-        return Some(PathBuf::from(OsStr::from_bytes(directory.to_bytes())));
     }
 }

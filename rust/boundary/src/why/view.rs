@@ -2,6 +2,7 @@
 //! Follows links as the kernel would inside. Looks at the host's files, and changes nothing.
 
 use crate::paths::{Kind, Presence};
+use crate::policy::Mode;
 use crate::step::Step;
 use crate::system::Recursive;
 use rustix::fs::StatVfsMountFlags;
@@ -170,6 +171,29 @@ impl View {
                 if *presence != Presence::Optional || source.symlink_metadata().is_ok() {
                     self.mount(at, Content::Host(source), Origin::Own, *attributes);
                 }
+            }
+            Step::Hold {
+                source,
+                at,
+                mode,
+                presence,
+            } => {
+                let source = outside(source);
+                let attributes = match mode {
+                    Mode::Read => libc::MOUNT_ATTR_RDONLY,
+                    Mode::Write => 0,
+                };
+                if *presence != Presence::Optional || source.symlink_metadata().is_ok() {
+                    self.mount(at, Content::Host(source), Origin::Own, attributes);
+                }
+            }
+            // What commands have put into the layer is not known here.
+            Step::Overlay { layers, at } => {
+                self.mount(at, Content::Host(inside(&layers.lower)), Origin::Own, 0);
+            }
+            Step::Detach { at } => {
+                let at = inside(at);
+                self.mounts.retain(|mount| mount.at != at);
             }
             Step::Empty { at, kind, attributes } => {
                 // Room for further mounts is made the same way, and what is made in it follows.

@@ -238,6 +238,7 @@ pub fn linked(world: &World) -> (GitView, PathBuf) {
         admin: common.join("worktrees/workspace"),
         quarantine: Some(Quarantine {
             directory: quarantine(world, &common),
+            real_objects: GIT_OBJECTS.into(),
             branch_directory: Some("refs/heads/microcoder/task".into()),
             borrowed: Vec::new(),
         }),

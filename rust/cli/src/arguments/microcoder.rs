@@ -72,7 +72,7 @@ pub enum AccessWord {
     Boundary,
     /// Also this computer's developer toolchains, online
     Toolchains,
-    /// No boundary at all (`exec` only)
+    /// All that is yours, in your login shell's environment; only the checkout that a worktree was made from is held
     Full,
 }
 

@@ -1,6 +1,6 @@
 //! `microcoder run`: from a prompt to a candidate, and how to look at it, take it, drop it.
 
-use crate::arguments::{AccessWord, ApiWord, ProviderWord, RunArguments};
+use crate::arguments::{ApiWord, ProviderWord, RunArguments};
 use crate::output::{self, Failure};
 use crate::progress::{Display, Show};
 use crate::surroundings;
@@ -101,10 +101,7 @@ fn configuration(arguments: &RunArguments) -> Result<Configuration, Failure> {
     };
     Ok(Configuration {
         network: arguments.network.clone(),
-        access: match arguments.access {
-            AccessWord::Full => return Err(usage("--access full is for `exec` only; use toolchains")),
-            word @ (AccessWord::Boundary | AccessWord::Toolchains) => super::exec::access(word),
-        },
+        access: super::exec::access(arguments.access),
         ..Configuration::new(primary)
     })
 }

@@ -2,6 +2,7 @@
 //! before and after. What a single crate promises is tested in that crate; here it is shown that the tools keep it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod access;
 mod attestation;
 mod bounded;
 mod call;
@@ -33,6 +34,7 @@ mod tamper;
 mod tamper_fields;
 mod task_codes;
 mod task_command;
+mod toolchains;
 mod turns;
 mod usage;
 mod why;

@@ -45,7 +45,6 @@ fn refused(prepared: &Prepared<'_>, grant: impl AsRef<[u8]>) -> (String, String)
 #[case::model("/adapter_configuration/model", json!("another"), "grant_mismatch", "`model` is another, and the task's model is recorded")]
 #[case::task("/task_id", json!("task-2"), "not_found", "task-2")]
 #[case::controller("/adapter_configuration/expected_controller_digest", json!(format!("sha256:{}", "0".repeat(64))), "grant_mismatch", "expected_controller_digest")]
-#[case::full_access("/adapter_configuration/access", json!("full"), "access_unavailable", "`full`")]
 #[case::no_adapter("/adapter_configuration", Value::Null, "grant_field", "wall_seconds")]
 #[case::frozen("/adapter_configuration/knowledge", json!("frozen-context"), "grant_field", "`knowledge`")]
 #[case::synthetic("/adapter_configuration/provider", json!("synthetic"), "grant_field", "only `scripted` takes it")]

@@ -377,7 +377,6 @@ fn what_is_found_wrong_later_leaves_no_worktree_and_no_branch() {
 #[case::key_not_set(&["--provider", "openai", "--model", "m", "--endpoint", "http://127.0.0.1:9", "--credential-env", "NO_KEY"], "provider_unavailable")]
 #[case::model(&["--model", "two words"], "usage")]
 #[case::memory(&["--memory", "1K"], "grant_field")]
-#[case::full(&["--access", "full"], "usage")]
 fn options_that_cannot_be(#[case] options: &[&str], #[case] code: &str) {
     let world = World::new();
     world.write(

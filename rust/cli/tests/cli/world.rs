@@ -149,7 +149,7 @@ impl World {
         clippy::disallowed_methods,
         reason = "a test starts the programs it is about as any shell would"
     )]
-    fn program(&self, program: &str) -> Call {
+    pub fn program(&self, program: &str) -> Call {
         let mut command = Command::new(program);
         command
             .env_clear()

@@ -81,6 +81,7 @@ impl Admitted {
             store: asked.store.path(),
             memory_bytes: asked.grant.memory_bytes,
             environment: asked.environment,
+            credentials: Vec::new(),
         };
         let confined = confine.prepare(ScratchPlace::create(asked.store.path(), &task.task_id)?)?;
         let demand = Enforced::least(coder_boundary::Access::Boundary, &Network::None);

@@ -55,7 +55,8 @@ impl Place<'_> {
                 Some(GitView::Checkout { git_dir }) => Some(git_dir.as_path()),
                 None => None,
             };
-            confine::derive_toolchains(self.environment, self.store, common, &mut policy);
+            let sealed = policy.sealed.clone();
+            confine::derive_toolchains(self.environment, sealed, common, &mut policy);
         }
         policy.git = git;
         // Toolchains bring the network for downloads; a suite has it only where its manifest asks for that too.
