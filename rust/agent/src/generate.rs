@@ -32,6 +32,27 @@ pub enum CapacityKind {
     RateLimit,
 }
 
+/// Where a provider said when a limit is lifted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "source", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ResetOrigin {
+    /// In a structured field of its refusal.
+    Field {
+        /// Its name.
+        name: String,
+    },
+    /// In a header of its response.
+    Header {
+        /// Its name.
+        name: String,
+    },
+    /// In its words, which name the zone.
+    Message {
+        /// The zone.
+        zone: String,
+    },
+}
+
 /// A provider's refusal because of a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +61,15 @@ pub struct CapacityRefusal {
     pub kind: CapacityKind,
     /// When it is lifted, in Unix seconds, if the provider said so.
     pub resets_at: Option<i64>,
+    /// Where it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<ResetOrigin>,
+    /// The plan, as the provider names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// The length of the limit's window, in minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_minutes: Option<u64>,
     /// The provider's words, shortened.
     pub message: String,
 }
@@ -56,6 +86,20 @@ pub enum GenerationFailure {
     Cancelled,
     /// The host could not go on: an intent or a response was not retained, or another model answered.
     HostFault(HostFault),
+}
+
+impl CapacityRefusal {
+    /// A refusal that says no more than its kind and its words.
+    pub fn without_reset(kind: CapacityKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            resets_at: None,
+            origin: None,
+            plan: None,
+            window_minutes: None,
+            message: message.into(),
+        }
+    }
 }
 
 /// What a call gave.

@@ -41,7 +41,9 @@ pub use ending::{Ending, Outcome};
 pub use environment::{Captured, Env, HostFault, Ran, RanEnd, Viewed};
 pub use error::Error;
 pub use event::{CommandRecord, Event, GeneratedRecord, Observe};
-pub use generate::{CapacityKind, CapacityRefusal, Generate, Generated, GenerationFailure, GenerationRequest};
+pub use generate::{
+    CapacityKind, CapacityRefusal, Generate, Generated, GenerationFailure, GenerationRequest, ResetOrigin,
+};
 pub use judge::{
     Judge, JudgeState, Judgment, NO_JUDGE_NOTE, NoJudge, QUESTION_SET, QUESTIONS, Question, QuestionKind,
     question_set_digest,

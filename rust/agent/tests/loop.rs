@@ -564,9 +564,8 @@ fn a_judge_sees_bounded_texts() {
 #[test]
 fn a_capacity_refusal_ends_with_its_reset() {
     let refusal = CapacityRefusal {
-        kind: CapacityKind::UsageLimit,
         resets_at: Some(1_796_040_000),
-        message: "limit".to_owned(),
+        ..CapacityRefusal::without_reset(CapacityKind::UsageLimit, "limit")
     };
     let outcome = Bench::new([commands(&["ls"]), Err(GenerationFailure::Capacity(refusal))]).run();
     assert_eq!(

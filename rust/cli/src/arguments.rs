@@ -6,9 +6,10 @@ mod microcoder;
 
 pub use capability::{ApproveArguments, CapabilityCommand, RevokeArguments};
 pub use coder::{
-    Addressed, ArchiveArguments, ArtifactArguments, CancelArguments, CheckArguments, Coder, CoderCommand, CommandFile,
-    ContinueArguments, CorrectArguments, ExportArguments, ExportFormat, GcArguments, GrantFile, KeyCommand,
-    ListArguments, Prompt, SteerArguments, StoreArguments, TaskCommand, TaskName, VerifyArguments, ViewArguments,
+    Addressed, ArchiveArguments, ArtifactArguments, CancelArguments, CapacityArguments, CheckArguments, Coder,
+    CoderCommand, CommandFile, ContinueArguments, CorrectArguments, ExportArguments, ExportFormat, GcArguments,
+    GrantFile, KeyCommand, ListArguments, Prompt, SteerArguments, StoreArguments, TaskCommand, TaskName,
+    VerifyArguments, ViewArguments,
 };
 pub use microcoder::{
     AccessWord, ActWord, ApiWord, DemoArguments, DoctorArguments, ExecArguments, Microcoder, MicrocoderCommand,

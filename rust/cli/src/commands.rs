@@ -1,6 +1,7 @@
 //! One file per command; here only who takes what.
 
 mod capability;
+mod capacity;
 mod demo;
 mod doctor;
 mod exec;
@@ -33,6 +34,7 @@ pub(crate) fn microcoder(command: MicrocoderCommand) -> Result<u8, Failure> {
 pub(crate) fn coder(command: CoderCommand) -> Result<u8, Failure> {
     match command {
         CoderCommand::Task(command) => task::task(command),
+        CoderCommand::Capacity(arguments) => capacity::capacity(&arguments),
         CoderCommand::Key(command) => key::key(&command),
         CoderCommand::Capability(command) => capability::capability(&command),
         CoderCommand::Completions { shell } => completions(Program::Coder, shell),

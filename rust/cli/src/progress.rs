@@ -58,6 +58,9 @@ impl Display {
                 self.step = *step;
                 self.set(format!("step {step}: asking the model{}", counted(self.tokens)));
             }
+            Progress::Switched { provider, model } => {
+                self.keep(format!("step {}: goes on with {model} of {provider}", self.step));
+            }
             Progress::Answered {
                 step,
                 rationale,

@@ -3,21 +3,23 @@
 //! it is owned, so that a grant for a running one need not wait, and again after; a refusal takes everything back.
 
 use crate::checks::{self, Outside};
+use crate::clients::{Routes, check_client_exists};
 use crate::configuration::{Access, Configuration};
 use crate::confine::{Confine, Confined, Environment};
 use crate::context::{Capture, Context, Uncaptured};
 use crate::controller;
 use crate::grant::{Grant, Work, WorkspaceAccess};
+use crate::judge::Decisions;
 use crate::labels::Labels;
 use crate::request::{compare_repository, own};
 use crate::shell_word::shell_path;
 use crate::sweep::{self, Recovered, ScratchPlace};
-use crate::{Error, generation, recovery, shell, world};
+use crate::{Error, recovery, shell, world};
 use coder_boundary::Enforced;
 use coder_boundary::toolchains::System;
 use coder_digest::{Clock, Identifier};
+use coder_failover::Books;
 use coder_journal::{Admission, Owner, REPOSITORY, Store, Task};
-use coder_models::Client;
 use coder_process::Cancel;
 use coder_workspace::{CheckoutKind, DigestCache, Git, Observer, Repository, Snapshot};
 use serde_json::{Value, json};
@@ -35,6 +37,12 @@ pub(crate) struct Asked<'a> {
     pub(crate) controller: &'a Path,
     pub(crate) clock: &'a Arc<dyn Clock>,
     pub(crate) cancel: &'a Cancel,
+}
+
+/// What answers the loop: who generates, and who judges.
+pub(crate) struct Models {
+    pub(crate) routes: Routes,
+    pub(crate) decisions: Decisions,
 }
 
 /// A workspace that is as the grant and the intent say.
@@ -77,9 +85,9 @@ pub(crate) struct Admitted {
 }
 
 impl Asked<'_> {
-    /// Compares everything in the order of facts 3.7, and builds the client that is to be called. A refusal leaves the store
+    /// Compares everything in the order of facts 3.7, and builds the clients that are to be called. A refusal leaves the store
     /// as it was.
-    pub(crate) fn admit(self) -> Result<(Admitted, Box<dyn Client>), Error> {
+    pub(crate) fn admit(self) -> Result<(Admitted, Models), Error> {
         let Work::Repository(configuration) = &self.grant.work else {
             return Err(crate::grant::field(
                 "adapter_configuration",
@@ -91,16 +99,22 @@ impl Asked<'_> {
         if let Some(requirements) = &self.grant.requirements {
             requirements.admissible()?;
         }
-        let client = generation::build_client(&configuration.primary, self.environment, self.clock)?;
-
         let task_id = self.grant.task_id.clone();
+        let models = Models {
+            routes: Routes::build(&configuration, &task_id, self.environment, self.clock, self.cancel)?,
+            decisions: Decisions::of(&configuration, self.environment)?,
+        };
+        // Whom a limit holds would be a guess.
+        let books = Books::new(self.store.path());
+        books.capacity()?;
+        books.usage()?;
         compare_repository(&self.grant, &self.store.show(&task_id)?, &configuration)?;
         let mut owner = Some(own(self.store, &task_id, self.cancel)?);
         let admitted = self.compare_world(configuration, &mut owner);
         if let (Err(_), Some(owner)) = (&admitted, owner) {
             owner.abandon();
         }
-        Ok((admitted?, client))
+        Ok((admitted?, models))
     }
 
     /// Everything after the ownership, which is taken out of `owner` once the last comparison held.
@@ -259,10 +273,7 @@ impl Asked<'_> {
 pub(crate) fn supported(configuration: &Configuration) -> Result<(), Error> {
     let not = |field, reason| Err(Error::NotSupported { field, reason });
     for route in configuration.routes() {
-        generation::check_client_exists(route.provider())?;
-    }
-    if !configuration.fallbacks.is_empty() {
-        return not("fallbacks", "this version runs on one route only: leave it out");
+        check_client_exists(route.provider())?;
     }
     if configuration.container.is_some() {
         return not(

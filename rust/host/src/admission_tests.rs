@@ -212,11 +212,11 @@ fn the_task_may_ask_for_any_admitted_route() {
     right.submit("task-1", "tree", None);
     right.configuration()["model"] = json!("another");
     assert_eq!(right.refusal(), "model");
-    // A fallback of the asked model makes the pair fit; that fallbacks are not run yet is said first.
+    // A fallback of the asked model makes the pair fit.
     right.configuration()["fallbacks"] = json!([{
         "provider": "openai", "model": "model", "effort": null, "generation_endpoint": "https://models.example/v1",
     }]);
-    assert_eq!(right.refusal(), "not_supported");
+    assert_eq!(right.refusal(), "admitted");
     let grant = Grant::parse(right.grant.to_string().as_bytes()).unwrap();
     let Work::Repository(configuration) = &grant.work else {
         panic!("a repository grant")

@@ -162,7 +162,8 @@ impl ConfigurationText {
         coder_digest::check_line("decision_model", &self.decision_model, DECISION_MODEL_BYTES)
             .map_err(|error| field("decision_model", error.to_string()))?;
         if self.decision_endpoint != IN_PROCESS {
-            https("decision_endpoint", &self.decision_endpoint)?;
+            coder_models::Endpoint::parse(&self.decision_endpoint)
+                .map_err(|error| field("decision_endpoint", error.to_string()))?;
         }
         let primary = RouteText {
             provider: self.provider,
@@ -206,6 +207,7 @@ impl Configuration {
     pub(crate) fn credentials(&self) -> Vec<String> {
         let named = self.routes().filter_map(|route| match &route.generation {
             Generation::Openai { credential_env, .. } => credential_env.clone(),
+            Generation::Anthropic { credential_env, .. } => Some(credential_env.clone()),
             Generation::Scripted { .. }
             | Generation::Synthetic
             | Generation::Codex
@@ -322,19 +324,6 @@ impl Configuration {
             script: primary.script,
             script_digest: primary.script_digest,
         })
-    }
-}
-
-/// An https endpoint with a host and no user info, query or fragment.
-fn https(name: &'static str, text: &str) -> Result<(), Error> {
-    let endpoint = coder_models::Endpoint::parse(text).map_err(|error| field(name, error.to_string()))?;
-    if endpoint.as_str().starts_with("https:") {
-        Ok(())
-    } else {
-        Err(field(
-            name,
-            "an https address without user info, query or fragment is needed",
-        ))
     }
 }
 

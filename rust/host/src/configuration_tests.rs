@@ -121,7 +121,7 @@ fn what_is_off_means_the_same_as_what_is_left_out(#[case] name: &str, #[case] va
 #[case::dollars("dollar_limit_micros", json!(0), "dollar_limit_micros")]
 #[case::decision_model("decision_model", json!(""), "decision_model")]
 #[case::long_decision_model("decision_model", json!("m".repeat(129)), "decision_model")]
-#[case::decision_endpoint("decision_endpoint", json!("http://127.0.0.1:1"), "decision_endpoint")]
+#[case::decision_endpoint("decision_endpoint", json!("http://d.example"), "decision_endpoint")]
 #[case::decision_query("decision_endpoint", json!("https://d.example/?k=1"), "decision_endpoint")]
 #[case::decision_user("decision_endpoint", json!("https://u@d.example"), "decision_endpoint")]
 #[case::network_entry("network", json!({ "allow": ["a.example"] }), "network")]

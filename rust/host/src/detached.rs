@@ -3,15 +3,16 @@
 //! environment it needs. Whether it was admitted is found out later: by looking at the task, and in the diagnostic.
 
 use crate::bounded;
+use crate::clients::{CLAUDE_LOGIN, CLAUDE_PLACES, REMOTE, Routes};
 use crate::configuration::{Access, Generation};
 use crate::confine::Environment;
 use crate::grant::{Grant, Work};
 use crate::store_place::open_existing;
-use crate::{Error, admission, generation, request};
+use crate::{Error, admission, request};
 use coder_boundary::toolchains::Variable;
 use coder_digest::{Clock, Digest, TaskId};
 use coder_journal::{Store, Task};
-use coder_process::Detached;
+use coder_process::{Cancel, Detached};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::Serialize;
 use serde_json::json;
@@ -126,7 +127,14 @@ fn check(start: &DetachedStart<'_>, grant: &Grant, task: &Task) -> Result<(), Er
             };
             admission::supported(configuration)?;
             request::compare_repository(grant, task, configuration)?;
-            generation::build_client(&configuration.primary, start.environment, &start.clock).map(drop)
+            Routes::build(
+                configuration,
+                &task.task_id,
+                start.environment,
+                &start.clock,
+                &Cancel::never(),
+            )
+            .map(drop)
         }
     }
 }
@@ -145,17 +153,6 @@ const PERSON: [&str; 9] = [
 ];
 /// Whether decisions are asked, which the run says in its trace.
 const DECISIONS: &str = "TYPESAFE_API_KEY";
-/// What finds and trusts a remote provider.
-const REMOTE: [&str; 8] = [
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "HTTP_PROXY",
-    "http_proxy",
-    "NO_PROXY",
-    "no_proxy",
-];
 
 /// The environment of the started program: the person's, what the grant names, and nothing else that happens to be set.
 fn needed(grant: &Grant, environment: &Environment<'_>) -> Vec<(OsString, OsString)> {
@@ -184,8 +181,12 @@ fn of_provider(generation: &Generation) -> Vec<String> {
     let (own, remote): (Vec<String>, &[&str]) = match generation {
         Generation::Scripted { .. } | Generation::Synthetic => (Vec::new(), &[]),
         Generation::Openai { credential_env, .. } => (credential_env.iter().cloned().collect(), &REMOTE),
+        Generation::Anthropic { credential_env, .. } => (vec![credential_env.clone()], &REMOTE),
         Generation::Codex => (vec!["CODEX_HOME".to_owned()], &REMOTE),
-        Generation::Claude => (vec!["CLAUDE_BIN".to_owned(), "CLAUDE_CONFIG_DIR".to_owned()], &REMOTE),
+        Generation::Claude => {
+            let own = CLAUDE_PLACES.iter().chain(&CLAUDE_LOGIN);
+            (own.map(ToString::to_string).collect(), &REMOTE)
+        }
         Generation::Devin | Generation::Opencode | Generation::Grok => (Vec::new(), &REMOTE),
     };
     let remote = remote.iter().map(ToString::to_string);

@@ -3,6 +3,8 @@
 use crate::confine::Environment;
 use crate::{Error, judge};
 use coder_boundary::{Finding, probe};
+use coder_digest::Clock;
+use coder_models::{codex_login, locate_claude};
 use coder_process::{Command, Ending};
 use coder_workspace::Git;
 use serde::Serialize;
@@ -51,7 +53,7 @@ pub struct Diagnosis {
 ///
 /// # Errors
 /// [`Error::Boundary`] when not even a process to try in can be made.
-pub fn diagnose(environment: &Environment<'_>) -> Result<Diagnosis, Error> {
+pub fn diagnose(environment: &Environment<'_>, clock: &dyn Clock) -> Result<Diagnosis, Error> {
     let capabilities = probe()?;
     let obstacles: Vec<_> = capabilities.obstacles().map(|gap| gap.layer).collect();
     let mut items: Vec<Item> = capabilities
@@ -80,17 +82,12 @@ pub fn diagnose(environment: &Environment<'_>) -> Result<Diagnosis, Error> {
         .collect();
     items.push(git());
     items.push(shell());
-    items.push(provider("scripted", "ready: a recorded conversation with --script"));
-    items.push(provider(
-        "openai",
-        "ready: any OpenAI-compatible endpoint with --endpoint and --model",
-    ));
-    let decisions = judge::unavailable_reason(environment);
+    items.extend(providers(environment, clock));
     items.push(Item {
         group: "providers",
         name: "decisions".to_owned(),
         standing: Standing::Optional,
-        detail: decisions.note().to_owned(),
+        detail: judge::standing(environment),
         fix: None,
     });
     Ok(Diagnosis {
@@ -100,13 +97,46 @@ pub fn diagnose(environment: &Environment<'_>) -> Result<Diagnosis, Error> {
     })
 }
 
-fn provider(name: &str, detail: &str) -> Item {
+/// Each provider: whether a run could use it now, and why not.
+fn providers(environment: &Environment<'_>, clock: &dyn Clock) -> Vec<Item> {
+    let codex = codex_login(environment, clock.now())
+        .map(|account| format!("ready: a ChatGPT login (account {account})"))
+        .map_err(|error| (error.to_string(), "run `codex login`".to_owned()));
+    let claude = locate_claude(environment)
+        .map(|program| format!("ready: the program {}, with its own login", program.display()))
+        .map_err(|error| (error.to_string(), "install Claude Code and sign in with it".to_owned()));
+    let anthropic = match environment("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty()) {
+        true => Ok("ready: a key in ANTHROPIC_API_KEY, or in the variable that --credential-env names".to_owned()),
+        false => Err((
+            "no key in ANTHROPIC_API_KEY".to_owned(),
+            "set it, or name the variable that holds the key with --credential-env".to_owned(),
+        )),
+    };
+    let openai = "ready: any OpenAI-compatible endpoint with --endpoint and --model".to_owned();
+    let scripted = "ready: a recorded conversation with --script".to_owned();
+    [
+        ("codex", codex),
+        ("claude", claude),
+        ("anthropic", anthropic),
+        ("openai", Ok(openai)),
+        ("scripted", Ok(scripted)),
+    ]
+    .map(|(name, found)| provider(name, found))
+    .into()
+}
+
+/// One provider is enough, so none that is missing keeps runs from working.
+fn provider(name: &str, found: Result<String, (String, String)>) -> Item {
+    let (standing, detail, fix) = match found {
+        Ok(detail) => (Standing::Ready, detail, None),
+        Err((detail, fix)) => (Standing::Optional, detail, Some(fix)),
+    };
     Item {
         group: "providers",
         name: name.to_owned(),
-        standing: Standing::Ready,
-        detail: detail.to_owned(),
-        fix: None,
+        standing,
+        detail,
+        fix,
     }
 }
 

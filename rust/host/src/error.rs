@@ -177,7 +177,7 @@ pub enum Error {
     },
     /// This version has no client for the provider.
     #[error(
-        "the grant is refused: this version has no client for the provider `{provider}`; use `openai` or `scripted`"
+        "the grant is refused: this version has no client for the provider `{provider}`; use `codex`, `claude`, `anthropic`, `openai` or `scripted`"
     )]
     ProviderNotSupported {
         /// The provider.
@@ -213,6 +213,15 @@ pub enum Error {
         /// What is missing, and what to do.
         reason: String,
     },
+    /// The Jev client refused what it was built from.
+    #[error("the client of the decision endpoint cannot be built")]
+    Decisions {
+        /// Why.
+        source: coder_models::Error,
+    },
+    /// The books of providers' limits, or the list of routes they are asked for.
+    #[error("who is held by a limit cannot be told")]
+    Books(#[from] coder_failover::Error),
     /// A capability manifest that cannot be used.
     #[error("the capability manifest {} is refused: {reason}", path.display())]
     Manifest {
@@ -371,11 +380,12 @@ impl Error {
             Self::Lineage { .. } => "lineage",
             Self::TooLittleEnforced { .. } => "too_little_enforced",
             Self::ProviderUnavailable { .. } => "provider_unavailable",
+            Self::Books(source) => source.code(),
             Self::Manifest { .. } => "capability_manifest",
             Self::Trust { .. } => "capability_trust",
             Self::NotApproved { .. } => "not_approved",
             Self::Suite { .. } => "protected_suite",
-            Self::Client { source, .. } => source.code(),
+            Self::Client { source, .. } | Self::Decisions { source } => source.code(),
             Self::File { .. } => "io",
             Self::PathNotText { .. } => "path_not_text",
             Self::Retained { .. } => "retained",

@@ -4,6 +4,7 @@
 
 use crate::admission::text;
 use crate::checks::{CheckRun, NamedSuites, run_checks};
+use crate::clients::Routes;
 use crate::configuration::Configuration;
 use crate::confine::Environment;
 use crate::grant::{Grant, NewGrant, WorkspaceAccess};
@@ -11,7 +12,7 @@ use crate::progress::{Progress, Watcher};
 use crate::repository::run_repository;
 use crate::run::GrantRun;
 use crate::view::KeptPatch;
-use crate::{Error, generation, grant, view};
+use crate::{Error, grant, view};
 use coder_digest::{Clock, Digest, Identifier, TaskId, Timestamp};
 use coder_journal::{COMMAND_SCHEMA, REPOSITORY, Store, Task};
 use coder_process::Cancel;
@@ -164,7 +165,7 @@ impl Launch<'_> {
         let command = self.submit_command(task_id, &repository.top, base)?;
         coder_journal::Command::parse(command.as_bytes())?;
         self.grant(task_id, Digest::of(command.as_bytes()), 1, suites)?;
-        generation::build_client(&self.configuration.primary, self.environment, &self.clock)?;
+        Routes::build(self.configuration, task_id, self.environment, &self.clock, &self.cancel)?;
         Ok(())
     }
 

@@ -18,7 +18,9 @@ mod attestation;
 mod auto_exec;
 mod bounded;
 mod cancellation;
+mod capacity;
 mod checks;
+mod clients;
 mod command;
 mod command_environment;
 mod configuration;
@@ -40,6 +42,7 @@ mod git_link;
 mod grant;
 mod holding;
 mod judge;
+mod keeper;
 mod labels;
 mod launch;
 mod login_environment;
@@ -76,6 +79,7 @@ pub use attestation::{
     PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE, export_in_toto, verify_attestation, verify_document,
 };
 pub use bounded::run_bounded;
+pub use capacity::{Capacity, capacity, capacity_table};
 pub use checks::{
     Approval, Approved, CheckRun, Manifest, Needs, Outside, Pinned, ProtectedSuite, TrustStore, frozen_suites,
     run_checks,

@@ -1,5 +1,6 @@
 //! What a run tells whoever watches it, as it happens. For a person's eye only: the record is the trace.
 
+use crate::configuration::Provider;
 use coder_agent::{RanEnd, Tokens};
 use coder_digest::TaskId;
 use coder_process::Stream;
@@ -24,6 +25,13 @@ pub enum Progress<'a> {
     Asking {
         /// The step, from 1.
         step: u32,
+    },
+    /// Another route is asked from here on.
+    Switched {
+        /// Who generates now.
+        provider: Provider,
+        /// With which model.
+        model: &'a str,
     },
     /// The model answered.
     Answered {

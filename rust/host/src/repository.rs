@@ -2,13 +2,15 @@
 //! the way: the epoch's in the journal, each request's and command's in the trace. After the run the candidate is
 //! observed, compared and kept, the trace sealed, the result recorded; whatever went wrong is in that result.
 
-use crate::admission::{Admitted, trace_file};
+use crate::admission::{Admitted, Models, trace_file};
 use crate::cancellation::{LastLook, watched};
-use crate::confine::{self, Absent, Environment};
+use crate::clients::Routes;
+use crate::confine::{self, Absent};
 use crate::dispatch::{self, Begun};
 use crate::finish::{Candidate, Ended, Finish, Left};
-use crate::generation::{Keeper, Recording};
+use crate::generation::Recording;
 use crate::grant::Grant;
+use crate::judge::{Decisions, Judging};
 use crate::patience::Patience;
 use crate::progress::{Progress, Watch, Watcher};
 use crate::recorder::Recorder;
@@ -18,12 +20,12 @@ use crate::steering::Inbox;
 use crate::store_place::open_existing;
 use crate::turns::Before;
 use crate::world::World;
-use crate::{Error, finish, judge};
+use crate::{Error, finish};
 use coder_agent::{Event, HostFault, Limits, Observe, Outcome, Parts};
 use coder_boundary::Outside;
 use coder_digest::{BytePath, Clock};
+use coder_failover::Books;
 use coder_journal::{Head, Task};
-use coder_models::Client;
 use coder_process::Cancel;
 use coder_trace::{Session, SessionId, Source, Step, Writer};
 use coder_workspace::Confined as Files;
@@ -41,7 +43,7 @@ pub fn run_repository<'a>(run: GrantRun<'a>, watcher: &'a mut Watcher<'a>) -> Re
     let grant = Grant::parse(run.grant)?;
     let store = open_existing(run.store, Arc::clone(&run.clock))?;
     let patience = Patience::of(run.environment, run.cancel.clone())?;
-    let (admitted, client) = run.asked(grant, &store).admit()?;
+    let (admitted, models) = run.asked(grant, &store).admit()?;
     let recorded = admitted.record().and_then(|admission| {
         // Before the task is called running, so that whoever sees it running can reach it.
         let inbox = Inbox::create(store.path(), &admitted.task.task_id, admitted.task.turn())?;
@@ -66,14 +68,13 @@ pub fn run_repository<'a>(run: GrantRun<'a>, watcher: &'a mut Watcher<'a>) -> Re
         clock: run.clock,
         cancel: run.cancel,
         patience,
-        environment: run.environment,
         before: Before::of(&task, store.path()),
         inbox: RefCell::new(inbox),
         task,
         watch,
         begun: Instant::now(),
     }
-    .run(client)
+    .run(models)
 }
 
 struct Turn<'a> {
@@ -82,7 +83,6 @@ struct Turn<'a> {
     clock: Arc<dyn Clock>,
     cancel: Cancel,
     patience: Patience,
-    environment: &'a Environment<'a>,
     before: Before,
     inbox: RefCell<Inbox>,
     watch: Watch<'a>,
@@ -108,7 +108,7 @@ impl Looped {
 }
 
 impl<'a> Turn<'a> {
-    fn run(mut self, client: Box<dyn Client>) -> Result<Task, Error> {
+    fn run(mut self, models: Models) -> Result<Task, Error> {
         let store = self.admitted.owner.store().path().to_owned();
         let file = trace_file(&self.task);
         let session = Session {
@@ -126,9 +126,12 @@ impl<'a> Turn<'a> {
         let absent = Absent::in_view(&self.admitted.confined.boundary);
         let mut quarantine = self.admitted.confined.quarantine.take();
         let (looped, left, candidate, keeping) = watched(&self.admitted.owner, &self.cancel, || {
-            let looped = match self.header(&recorder).and_then(|()| self.begin(&recorder)) {
-                Ok(Begun::Yes) => self.looped(&recorder, client),
-                Ok(Begun::Stopped) | Err(_) => Looped::nothing(),
+            let looped = match self.header(&recorder, models.routes, &models.decisions) {
+                Ok(mut generate) => match self.begin(&recorder) {
+                    Ok(Begun::Yes) => self.looped(&recorder, &mut generate, models.decisions),
+                    Ok(Begun::Stopped) | Err(_) => Looped::nothing(),
+                },
+                Err(_) => Looped::nothing(),
             };
             self.close_inbox(&recorder);
             // Until the result is recorded, nothing but this keeps what is kept now from being cleared away as unnamed.
@@ -147,8 +150,9 @@ impl<'a> Turn<'a> {
         finished
     }
 
-    /// The first steps: earlier turns, prompt, corrections, admission, and that no decisions will be asked.
-    fn header(&self, recorder: &Recorder) -> Result<(), HostFault> {
+    /// The first steps: earlier turns, prompt, corrections, admission, routes, and that no decisions will be asked. Gives the
+    /// generator back, which knows the routes.
+    fn header(&self, recorder: &Recorder, routes: Routes, decisions: &Decisions) -> Result<Recording<'a>, HostFault> {
         let admitted = &self.admitted;
         self.before.record_turns(recorder)?;
         recorder.append(&Step::new(Source::User, self.task.prompt()))?;
@@ -196,12 +200,14 @@ impl<'a> Turn<'a> {
         for recovered in &admitted.recovered {
             recorder.note(&recovered.words(), "git_recovered", recovered)?;
         }
-        let reason = judge::unavailable_reason(self.environment);
-        recorder.note(
-            reason.note(),
-            "decision_unavailable",
-            &json!({ "reason": reason.word() }),
-        )
+        let books = Books::new(admitted.owner.store().path());
+        let (clock, cancel, watch) = (Arc::clone(&self.clock), self.cancel.clone(), self.watch.clone());
+        let generate = Recording::new(routes, books, recorder.clone(), clock, cancel, watch)
+            .map_err(|error| recorder.declare_fault(error.message()))?;
+        generate.record_unavailable()?;
+        decisions.record(recorder)?;
+        generate.record_capacity()?;
+        Ok(generate)
     }
 
     /// The end of the journal's ledger, which a trace keeps so that records taken away later show.
@@ -234,7 +240,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn looped(&self, recorder: &Recorder, client: Box<dyn Client>) -> Looped {
+    fn looped(&self, recorder: &Recorder, generate: &mut Recording<'_>, decisions: Decisions) -> Looped {
         let admitted = &self.admitted;
         let files = match Files::open(&admitted.repository.top) {
             Ok(files) => files,
@@ -263,23 +269,21 @@ impl<'a> Turn<'a> {
             cleanup_unknown: false,
             proof: None,
         };
-        let mut generate = Recording {
-            client,
-            keeper: Keeper::new(recorder.clone()),
-            cancel: self.cancel.clone(),
-            watch: self.watch.clone(),
-        };
         let mut observe = Observer {
             recorder: recorder.clone(),
             watch: self.watch.clone(),
         };
-        let mut judge = judge::unavailable_reason(self.environment);
+        let mut judge = Judging {
+            decisions,
+            recorder: recorder.clone(),
+            cancel: self.cancel.clone(),
+        };
         let task = coder_agent::Task {
             prompt: &self.before.prompt(self.task.prompt()),
             instructions: &admitted.context.text(),
         };
         let parts = Parts {
-            generate: &mut generate,
+            generate,
             judge: &mut judge,
             environment: &mut world,
             observe: &mut observe,

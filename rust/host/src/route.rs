@@ -26,6 +26,8 @@ pub enum Provider {
     Opencode,
     /// The Grok Build program over ACP; takes the whole turn.
     Grok,
+    /// Anthropic's Messages API, with a key.
+    Anthropic,
     /// Any OpenAI-compatible endpoint.
     Openai,
     /// A recorded conversation.
@@ -78,6 +80,7 @@ impl Provider {
             Self::Devin => rules("devin", Some("local:devin-acp"), No, No, Any),
             Self::Opencode => rules("opencode", Some("local:opencode-acp"), No, No, Qualified),
             Self::Grok => rules("grok", Some("local:grok-acp"), No, No, Bare),
+            Self::Anthropic => rules("anthropic", None, Yes, Yes, Bare),
             Self::Openai => rules("openai", None, Yes, Yes, Any),
             Self::Scripted => rules("scripted", Some(IN_PROCESS), No, Yes, Any),
             Self::Synthetic => rules("synthetic", Some(IN_PROCESS), Yes, Yes, Any),
@@ -142,6 +145,13 @@ pub enum Generation {
     Opencode,
     /// The Grok Build program.
     Grok,
+    /// The Messages API.
+    Anthropic {
+        /// The checked endpoint text.
+        endpoint: String,
+        /// The environment variable that holds the key.
+        credential_env: String,
+    },
     /// An OpenAI-compatible endpoint.
     Openai {
         /// The checked endpoint text.
@@ -201,13 +211,12 @@ impl RouteText {
                 }
             }
         }
-        if provider != Provider::Openai && (self.credential_env.is_some() || !is_default(&self.api)) {
-            let name = if self.credential_env.is_some() {
-                "credential_env"
-            } else {
-                "api"
-            };
-            return refuse(name, format!("only `openai` takes it, and not `{provider}`"));
+        if provider != Provider::Openai && !is_default(&self.api) {
+            return refuse("api", format!("only `openai` takes it, and not `{provider}`"));
+        }
+        if !matches!(provider, Provider::Openai | Provider::Anthropic) && self.credential_env.is_some() {
+            let reason = format!("only `openai` and `anthropic` take it, and not `{provider}`");
+            return refuse("credential_env", reason);
         }
         if provider != Provider::Scripted && (self.script.is_some() || self.script_digest.is_some()) {
             let name = if self.script.is_some() {
@@ -232,17 +241,21 @@ impl RouteText {
             Provider::Opencode => Ok(Generation::Opencode),
             Provider::Grok => Ok(Generation::Grok),
             Provider::Synthetic => Ok(Generation::Synthetic),
-            Provider::Openai => {
-                Endpoint::parse(&self.generation_endpoint)
-                    .map_err(|error| field(format!("{place}generation_endpoint"), error.to_string()))?;
-                if let Some(name) = &self.credential_env
-                    && !is_variable(name)
-                {
+            Provider::Anthropic => {
+                self.named_endpoint(place)?;
+                let Some(credential_env) = self.credential_env.clone() else {
                     return Err(field(
                         format!("{place}credential_env"),
-                        "the name of an environment variable is needed, never the key itself",
+                        "the name of the environment variable that holds the key is needed",
                     ));
-                }
+                };
+                Ok(Generation::Anthropic {
+                    endpoint: self.generation_endpoint.clone(),
+                    credential_env,
+                })
+            }
+            Provider::Openai => {
+                self.named_endpoint(place)?;
                 Ok(Generation::Openai {
                     endpoint: self.generation_endpoint.clone(),
                     api: self.api,
@@ -265,6 +278,21 @@ impl RouteText {
     }
 }
 
+impl RouteText {
+    /// The endpoint and the key's variable of a provider that can be anywhere.
+    fn named_endpoint(&self, place: &str) -> Result<(), Error> {
+        Endpoint::parse(&self.generation_endpoint)
+            .map_err(|error| field(format!("{place}generation_endpoint"), error.to_string()))?;
+        match &self.credential_env {
+            Some(name) if !is_variable(name) => Err(field(
+                format!("{place}credential_env"),
+                "the name of an environment variable is needed, never the key itself",
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
 impl Route {
     /// A route that asks for no effort.
     pub fn new(model: ModelName, generation: Generation) -> Self {
@@ -283,6 +311,7 @@ impl Route {
             Generation::Devin => Provider::Devin,
             Generation::Opencode => Provider::Opencode,
             Generation::Grok => Provider::Grok,
+            Generation::Anthropic { .. } => Provider::Anthropic,
             Generation::Openai { .. } => Provider::Openai,
             Generation::Scripted { .. } => Provider::Scripted,
             Generation::Synthetic => Provider::Synthetic,
@@ -310,6 +339,13 @@ impl Route {
                 text.generation_endpoint.clone_from(endpoint);
                 text.api = *api;
                 text.credential_env.clone_from(credential_env);
+            }
+            Generation::Anthropic {
+                endpoint,
+                credential_env,
+            } => {
+                text.generation_endpoint.clone_from(endpoint);
+                text.credential_env = Some(credential_env.clone());
             }
             Generation::Scripted { script, script_digest } => {
                 text.script = script.to_str().map(str::to_owned);

@@ -30,7 +30,8 @@ pub fn open_to_read(path: &Path, clock: Arc<dyn Clock>) -> Result<Store, Error> 
     Ok(Store::open_read_only(path, clock)?)
 }
 
-fn require(path: &Path) -> Result<(), Error> {
+/// Refuses a place where no store is.
+pub(crate) fn require(path: &Path) -> Result<(), Error> {
     // The database file and not the directory: an empty directory is no store, and must not become one by a look.
     let database = path.join("journal.db");
     match database.symlink_metadata() {

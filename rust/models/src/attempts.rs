@@ -2,8 +2,9 @@
 //! never sees a header or a key.
 
 use crate::secret::{Extent, Secret};
-use coder_agent::{CapacityRefusal, HostFault, Tokens};
+use coder_agent::{CapacityRefusal, Cost, HostFault, Tokens};
 use coder_digest::Digest;
+use coder_failover::UsageWindow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +14,12 @@ use serde_json::Value;
 pub enum AttemptKind {
     /// An HTTP request to an OpenAI-compatible endpoint.
     OpenaiRequest,
+    /// An HTTP request to the Messages API.
+    AnthropicRequest,
+    /// An HTTP request with a ChatGPT login.
+    CodexRequest,
+    /// One call of the Claude Code program.
+    ClaudeRequest,
     /// A turn of a recorded conversation.
     ScriptedRequest,
 }
@@ -22,9 +29,27 @@ impl AttemptKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OpenaiRequest => "openai_request",
+            Self::AnthropicRequest => "anthropic_request",
+            Self::CodexRequest => "codex_request",
+            Self::ClaudeRequest => "claude_request",
             Self::ScriptedRequest => "scripted_request",
         }
     }
+}
+
+/// How the prompt stands in a body: as one JSON string, or as several with the same text between any two, so that a
+/// provider's cache can end where the last one ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptForm<'a> {
+    /// Where the prompt is cut, as bytes from its beginning, ascending.
+    pub cuts: &'a [usize],
+    /// What stands between two pieces, inside the quotes of neither.
+    pub between: &'a str,
+}
+
+impl PromptForm<'_> {
+    /// One JSON string.
+    pub const WHOLE: Self = Self { cuts: &[], between: "" };
 }
 
 /// A request about to be sent.
@@ -52,6 +77,9 @@ pub struct AttemptRequest<'a> {
     /// How many bytes of `prompt` the request of the step before had sent already; lets a keeper retain what is new.
     #[serde(skip)]
     pub previous_bytes: usize,
+    /// How the prompt stands in the body.
+    #[serde(skip)]
+    pub form: PromptForm<'a>,
 }
 
 /// Why a request gave no usable reply.
@@ -60,6 +88,8 @@ pub struct AttemptRequest<'a> {
 pub enum AttemptErrorKind {
     /// The run was stopped while it was in flight.
     Cancelled,
+    /// There is no login that can be used; nothing was sent.
+    Login,
     /// No connection.
     Connect,
     /// Nothing came for the idle time.
@@ -86,6 +116,8 @@ pub enum AttemptErrorKind {
     Declined,
     /// The response names another model than the one asked for, or none.
     WrongModel,
+    /// The provider's program could not be started, or ended without a result.
+    Program,
     /// A recorded conversation expected another request, has no more turns, or says the turn fails.
     Script,
 }
@@ -124,6 +156,14 @@ pub struct AttemptResponse {
     pub items: Vec<Value>,
     /// The tokens reported.
     pub tokens: Tokens,
+    /// What it cost: an estimate by list prices where there are some, or what the provider's program reports.
+    pub cost: Cost,
+    /// The date of the list prices that `cost` was reckoned with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list_prices: Option<String>,
+    /// What the provider said of its windows beside the reply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<UsageWindow>,
     /// How many bytes of body came.
     pub body_bytes: u64,
     /// What went wrong; `None` for a usable reply.

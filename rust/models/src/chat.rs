@@ -2,6 +2,7 @@
 
 use crate::attempts::AttemptErrorKind;
 use crate::bounded::{Bounded, REFUSAL_BYTES, TEXT_BYTES};
+use crate::dialect::Reader;
 use crate::received::{End, Received, count, counted};
 use crate::refusal::{Failing, shorten, stream_error};
 use coder_agent::{GenerationRequest, Tokens};
@@ -100,30 +101,6 @@ impl Default for Chat {
 }
 
 impl Chat {
-    /// Takes the data of one event.
-    pub(crate) fn event(&mut self, data: &str, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
-        if data.trim() == "[DONE]" {
-            received.end = End::Complete;
-            return;
-        }
-        match serde_json::from_str::<Value>(data) {
-            Ok(chunk) => self.take(&chunk, "delta", admitted, failing, received),
-            Err(error) => received.fail_with(
-                AttemptErrorKind::Malformed,
-                format!("an event of the stream is no JSON: {error}"),
-            ),
-        }
-    }
-
-    /// Takes a response that did not stream.
-    pub(crate) fn whole(&mut self, response: &Value, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
-        self.take(response, "message", admitted, failing, received);
-        received.end = End::Complete;
-        if response.pointer("/choices/0").is_none() {
-            received.fail_with(AttemptErrorKind::Malformed, "the response has no choices");
-        }
-    }
-
     fn take(&mut self, chunk: &Value, part: &str, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
             received.fail(stream_error(error, failing));
@@ -160,9 +137,32 @@ impl Chat {
             self.finish = Some(shorten(finish));
         }
     }
+}
 
-    /// Closes the response once no more will come.
-    pub(crate) fn finish(self, received: &mut Received) {
+impl Reader for Chat {
+    fn event(&mut self, data: &str, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
+        if data.trim() == "[DONE]" {
+            received.end = End::Complete;
+            return;
+        }
+        match serde_json::from_str::<Value>(data) {
+            Ok(chunk) => self.take(&chunk, "delta", admitted, failing, received),
+            Err(error) => received.fail_with(
+                AttemptErrorKind::Malformed,
+                format!("an event of the stream is no JSON: {error}"),
+            ),
+        }
+    }
+
+    fn whole(&mut self, response: &Value, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
+        self.take(response, "message", admitted, failing, received);
+        received.end = End::Complete;
+        if response.pointer("/choices/0").is_none() {
+            received.fail_with(AttemptErrorKind::Malformed, "the response has no choices");
+        }
+    }
+
+    fn finish(self: Box<Self>, received: &mut Received) {
         let mut item = json!({ "type": "message", "role": "assistant", "content": received.text.as_str() });
         if let Some(fields) = item.as_object_mut() {
             for (name, text) in [

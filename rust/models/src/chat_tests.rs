@@ -15,7 +15,7 @@ fn read(events: &[String]) -> Received {
     for event in events {
         chat.event(event, "m", &failing, &mut received);
     }
-    chat.finish(&mut received);
+    Box::new(chat).finish(&mut received);
     received
 }
 

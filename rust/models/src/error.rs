@@ -19,6 +19,18 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// There is no login that can be used.
+    #[error("{reason}")]
+    Login {
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// The provider's program cannot be used.
+    #[error("{reason}")]
+    Program {
+        /// What is wrong, and what to do.
+        reason: String,
+    },
     /// The HTTP client or its runtime could not be set up.
     #[error("the HTTP client could not be set up: {reason}")]
     Setup {
@@ -71,6 +83,8 @@ impl Error {
         match self {
             Self::Endpoint { .. } => "endpoint",
             Self::Key { .. } => "key",
+            Self::Login { .. } => "login",
+            Self::Program { .. } => "program",
             Self::Setup { .. } => "setup",
             Self::ReadScript { .. } => "read_script",
             Self::ScriptDigest { .. } => "script_digest",

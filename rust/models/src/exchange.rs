@@ -2,17 +2,16 @@
 //! (connecting, silence, the whole), a byte count bounds its memory, and the stop signal drops it at once.
 
 use crate::attempts::{AttemptError, AttemptErrorKind};
-use crate::chat::Chat;
-use crate::config::{Protocol, Timeouts};
+use crate::config::Timeouts;
+use crate::dialect::Reader;
 use crate::received::{End, Received};
 use crate::refusal::{Failing, status_error};
-use crate::responses::Responses;
 use crate::whole_lines::whole_lines;
 use coder_digest::Clock;
 use eventsource_stream::{EventStreamError, Eventsource as _};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use reqwest::Response;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use std::cell::Cell;
 use std::error::Error as _;
 use std::time::Duration;
@@ -26,9 +25,9 @@ const DRAIN: Duration = Duration::from_millis(200);
 pub(crate) struct Exchange<'a> {
     pub(crate) client: &'a reqwest::Client,
     pub(crate) url: &'a str,
-    pub(crate) authorization: Option<&'a HeaderValue>,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: String,
-    pub(crate) protocol: Protocol,
+    pub(crate) reader: Box<dyn Reader>,
     pub(crate) admitted: &'a str,
     pub(crate) timeouts: Timeouts,
     pub(crate) response_bytes: u64,
@@ -49,42 +48,12 @@ impl Fault {
     }
 }
 
-enum Reader {
-    Chat(Chat),
-    Responses(Responses),
-}
-
-impl Reader {
-    fn event(&mut self, data: &str, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
-        match self {
-            Self::Chat(chat) => chat.event(data, admitted, failing, received),
-            Self::Responses(responses) => responses.event(data, admitted, failing, received),
-        }
-    }
-
-    fn whole(&mut self, value: &serde_json::Value, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
-        match self {
-            Self::Chat(chat) => chat.whole(value, admitted, failing, received),
-            Self::Responses(responses) => responses.whole(value, admitted, failing, received),
-        }
-    }
-
-    fn finish(self, received: &mut Received) {
-        match self {
-            Self::Chat(chat) => chat.finish(received),
-            Self::Responses(responses) => responses.finish(received),
-        }
-    }
-}
-
 impl Exchange<'_> {
     /// Carries the exchange out. Whatever came is in what is returned, also of an exchange that failed.
-    pub(crate) async fn carry_out(self, cancelled: &dyn Fn() -> bool) -> Received {
+    pub(crate) async fn carry_out(mut self, cancelled: &dyn Fn() -> bool) -> Received {
         let mut received = Received::default();
-        let mut reader = match self.protocol {
-            Protocol::ChatCompletions => Reader::Chat(Chat::default()),
-            Protocol::Responses => Reader::Responses(Responses::default()),
-        };
+        // Apart from the rest, which the request takes with it: a dropped request still leaves what it read.
+        let mut reader = std::mem::replace(&mut self.reader, Box::new(Nothing));
         let bytes = Cell::new(0);
         let total = self.timeouts.total;
         let fault = tokio::select! {
@@ -94,7 +63,7 @@ impl Exchange<'_> {
                 AttemptErrorKind::TotalTimeout,
                 format!("the response was not over in {} s", total.as_secs_f64()),
             )),
-            done = self.send(&mut reader, &mut received, &bytes) => done.err(),
+            done = self.send(reader.as_mut(), &mut received, &bytes) => done.err(),
         };
         received.body_bytes = bytes.get();
         reader.finish(&mut received);
@@ -116,16 +85,14 @@ impl Exchange<'_> {
         received
     }
 
-    async fn send(self, reader: &mut Reader, received: &mut Received, bytes: &Cell<u64>) -> Result<(), Fault> {
+    async fn send(self, reader: &mut dyn Reader, received: &mut Received, bytes: &Cell<u64>) -> Result<(), Fault> {
         let idle = self.timeouts.idle;
-        let mut request = self
+        let request = self
             .client
             .post(self.url)
             .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "text/event-stream, application/json");
-        if let Some(authorization) = self.authorization {
-            request = request.header(AUTHORIZATION, authorization);
-        }
+            .header(ACCEPT, "text/event-stream, application/json")
+            .headers(self.headers);
         let response = match tokio::time::timeout(idle, request.body(self.body).send()).await {
             Err(_) => return Err(silence(idle)),
             Ok(Err(error)) => return Err(transport(error)),
@@ -134,6 +101,7 @@ impl Exchange<'_> {
         let status = response.status();
         received.status = Some(status.as_u16());
         let headers = response.headers().clone();
+        reader.headers(&headers, self.clock.now(), received);
         let failing = Failing {
             status: status.as_u16(),
             headers: &headers,
@@ -185,9 +153,18 @@ impl Exchange<'_> {
     }
 }
 
+/// Stands where a reader was taken from.
+struct Nothing;
+
+impl Reader for Nothing {
+    fn event(&mut self, _: &str, _: &str, _: &Failing<'_>, _: &mut Received) {}
+    fn whole(&mut self, _: &serde_json::Value, _: &str, _: &Failing<'_>, _: &mut Received) {}
+    fn finish(self: Box<Self>, _: &mut Received) {}
+}
+
 async fn read_events<B: AsRef<[u8]>>(
     chunks: impl Stream<Item = Result<B, Fault>> + Unpin,
-    reader: &mut Reader,
+    reader: &mut dyn Reader,
     admitted: &str,
     failing: &Failing<'_>,
     received: &mut Received,

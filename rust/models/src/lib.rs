@@ -35,15 +35,24 @@
 //! # Ok::<(), coder_models::Error>(())
 //! ```
 
+mod anthropic;
 mod attempts;
 mod bounded;
 mod chat;
+mod claude;
 mod client;
+mod codex;
 mod config;
+mod dialect;
 mod endpoint;
 mod error;
 mod exchange;
+mod http;
+mod jev;
+mod login;
+mod messages;
 mod openai;
+mod prices;
 mod received;
 mod refusal;
 mod responses;
@@ -53,11 +62,21 @@ mod secret;
 mod transport;
 mod whole_lines;
 
-pub use attempts::{AttemptError, AttemptErrorKind, AttemptKind, AttemptRequest, AttemptResponse, Attempts};
+pub use anthropic::Anthropic;
+pub use attempts::{
+    AttemptError, AttemptErrorKind, AttemptKind, AttemptRequest, AttemptResponse, Attempts, PromptForm,
+};
+pub use claude::{Claude, locate_claude};
 pub use client::{Client, Recorded};
-pub use config::{Effort, OpenAiConfig, Protocol, ProxyUse, RESPONSE_BYTES, Timeouts};
+pub use codex::Codex;
+pub use config::{
+    AnthropicConfig, ClaudeConfig, CodexConfig, Effort, HttpSettings, OpenAiConfig, Protocol, ProxyUse, RESPONSE_BYTES,
+    Timeouts,
+};
 pub use endpoint::Endpoint;
 pub use error::Error;
+pub use jev::{Answers, Decision, DecisionFailure, Jev, JevConfig};
+pub use login::{codex_login, codex_login_path, login_fingerprint};
 pub use openai::OpenAi;
 pub use script::{Expectation, SCRIPT_SCHEMA, Script, ScriptFailure, ScriptReply, ScriptTurn, ScriptUsage};
 pub use scripted::{SCRIPT_ENDPOINT, Scripted};

@@ -4,6 +4,7 @@
 use crate::attempts::{AttemptError, AttemptErrorKind};
 use crate::bounded::{Bounded, Full, Items, TEXT_BYTES};
 use coder_agent::Tokens;
+use coder_failover::UsageWindow;
 use serde_json::Value;
 
 /// How much is kept of a model's name and of an identifier, in characters.
@@ -27,6 +28,10 @@ pub(crate) struct Received {
     pub(crate) text: Bounded,
     pub(crate) items: Items,
     pub(crate) tokens: Tokens,
+    /// The part of the prompt that was written to the provider's cache, where that has a price of its own.
+    pub(crate) cache_written: Option<u64>,
+    /// What the response says of the provider's windows.
+    pub(crate) windows: Vec<UsageWindow>,
     pub(crate) body_bytes: u64,
     pub(crate) end: End,
     /// The first fault that the response itself tells of.
@@ -42,6 +47,8 @@ impl Default for Received {
             text: Bounded::new(TEXT_BYTES),
             items: Items::default(),
             tokens: Tokens::UNKNOWN,
+            cache_written: None,
+            windows: Vec::new(),
             body_bytes: 0,
             end: End::Open,
             error: None,

@@ -2,16 +2,14 @@
 //! is parsed whole before its words are cut for display; cut first, a long one would lose the reset that stands at its end.
 
 use crate::attempts::{AttemptError, AttemptErrorKind};
-use coder_agent::{CapacityKind, CapacityRefusal};
+use coder_agent::{CapacityKind, CapacityRefusal, ResetOrigin};
 use coder_digest::Timestamp;
+use coder_failover::{Reset, ResetSource};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
-use std::str::FromStr as _;
 
 /// How much of a server's own words an error repeats, in characters.
 const MESSAGE_CHARACTERS: usize = 400;
-/// A reset further away than this is taken for nonsense, in seconds: a year.
-const FARTHEST_RESET: i64 = 366 * 24 * 3600;
 
 /// What is needed to understand an error beside its body.
 #[derive(Debug, Clone, Copy)]
@@ -73,26 +71,26 @@ fn understand(error: &Value, around: &Value, failing: &Failing<'_>) -> AttemptEr
         || names.clone().any(|name| {
             matches!(
                 name,
-                "rate_limit_exceeded" | "usage_limit_reached" | "insufficient_quota"
+                "rate_limit_exceeded" | "rate_limit_error" | "usage_limit_reached" | "insufficient_quota"
             )
         });
     if limited {
         let used_up = names.any(|name| name.contains("usage_limit") || name.contains("quota"));
-        let resets_at = stated_reset(error, failing.now)
-            .or_else(|| stated_reset(around, failing.now))
-            .or_else(|| header_reset(failing.headers, failing.now));
-        return AttemptError {
-            kind: AttemptErrorKind::Capacity,
-            message: message.clone(),
-            capacity: Some(CapacityRefusal {
-                kind: match used_up {
-                    true => CapacityKind::UsageLimit,
-                    false => CapacityKind::RateLimit,
-                },
-                resets_at,
-                message,
-            }),
+        let header = |name: &str| failing.headers.get(name).and_then(|value| value.to_str().ok());
+        let reset = Reset::from_fields(error, failing.now)
+            .or_else(|| Reset::from_fields(around, failing.now))
+            .or_else(|| Reset::from_headers(&header, failing.now))
+            .or_else(|| Reset::from_message(words, failing.now));
+        let kind = match used_up {
+            true => CapacityKind::UsageLimit,
+            false => CapacityKind::RateLimit,
         };
+        let mut refused = capacity(kind, reset, &message);
+        if let Some(refusal) = &mut refused.capacity {
+            refusal.plan = Some(shorten(name("plan_type"))).filter(|plan| !plan.is_empty());
+            refusal.window_minutes = error.get("limit_window_minutes").and_then(Value::as_u64);
+        }
+        return refused;
     }
     let kind = match failing.status {
         400 | 404 | 415 | 422 | 500 | 501 if names_format(error) => AttemptErrorKind::FormatRefused,
@@ -135,84 +133,27 @@ pub(crate) fn shorten(words: &str) -> String {
     short.trim().to_owned()
 }
 
-/// The reset that a structured field states, in Unix seconds.
-fn stated_reset(error: &Value, now: Timestamp) -> Option<i64> {
-    let at = error.get("resets_at").and_then(|value| match value {
-        // Milliseconds where seconds would lie beyond the year 5000.
-        Value::Number(number) => number
-            .as_f64()
-            .map(|time| if time > 1e11 { time / 1000.0 } else { time }),
-        Value::String(text) => Timestamp::from_str(text).ok().map(|time| time.0 as f64 / 1000.0),
-        _ => None,
-    });
-    let after = ["resets_in_seconds", "retry_after", "retry_after_seconds"]
-        .iter()
-        .find_map(|key| error.get(key).and_then(Value::as_f64));
-    at.and_then(|time| sensible(time, now))
-        .or_else(|| after.and_then(|wait| sensible(seconds(now) + wait, now)))
-}
-
-/// The reset that the headers state, in Unix seconds.
-fn header_reset(headers: &HeaderMap, now: Timestamp) -> Option<i64> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let milliseconds = text("retry-after-ms")
-        .and_then(|text| text.parse::<f64>().ok())
-        .map(|wait| wait / 1000.0);
-    let wait = milliseconds.or_else(|| text("retry-after").and_then(|text| text.parse::<f64>().ok()));
-    let date = || {
-        let date = jiff::fmt::rfc2822::parse(text("retry-after")?).ok()?;
-        sensible(date.timestamp().as_second() as f64, now)
-    };
-    // Of the limits that are used up, the one that is lifted last.
-    let windows = || {
-        ["requests", "tokens"]
-            .iter()
-            .filter(|window| text(&format!("x-ratelimit-remaining-{window}")) == Some("0"))
-            .filter_map(|window| text(&format!("x-ratelimit-reset-{window}")).and_then(duration))
-            .reduce(f64::max)
-            .and_then(|wait| sensible(seconds(now) + wait, now))
-    };
-    wait.and_then(|wait| sensible(seconds(now) + wait, now))
-        .or_else(date)
-        .or_else(windows)
-}
-
-/// A time such as `6m0s`, `1.5s`, `120ms` or plain seconds, in seconds.
-fn duration(text: &str) -> Option<f64> {
-    if let Ok(plain) = text.parse::<f64>() {
-        return Some(plain);
+/// Where a reset was read, as the loop's records have it. A client reads none of the other sources.
+fn origin(from: ResetSource) -> Option<ResetOrigin> {
+    match from {
+        ResetSource::Field { name } => Some(ResetOrigin::Field { name }),
+        ResetSource::Header { name } => Some(ResetOrigin::Header { name }),
+        ResetSource::Message { zone } => Some(ResetOrigin::Message { zone }),
+        ResetSource::UsageReading { .. } | ResetSource::Assumed => None,
     }
-    let mut total = 0.0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.find(|character: char| !character.is_ascii_digit() && character != '.')?;
-        let (number, unit) = rest.split_at(digits);
-        let letters = unit
-            .find(|character: char| character.is_ascii_digit())
-            .unwrap_or(unit.len());
-        let (unit, after) = unit.split_at(letters);
-        total += number.parse::<f64>().ok()?
-            * match unit {
-                "ms" => 0.001,
-                "s" => 1.0,
-                "m" => 60.0,
-                "h" => 3_600.0,
-                "d" => 86_400.0,
-                _ => return None,
-            };
-        rest = after;
+}
+
+/// A refusal for a limit, with what is said of it.
+pub(crate) fn capacity(kind: CapacityKind, reset: Option<Reset>, message: &str) -> AttemptError {
+    AttemptError {
+        kind: AttemptErrorKind::Capacity,
+        message: message.to_owned(),
+        capacity: Some(CapacityRefusal {
+            resets_at: reset.as_ref().map(|reset| reset.at),
+            origin: reset.and_then(|reset| origin(reset.from)),
+            ..CapacityRefusal::without_reset(kind, message)
+        }),
     }
-    Some(total)
-}
-
-fn seconds(now: Timestamp) -> f64 {
-    now.0 as f64 / 1000.0
-}
-
-/// A reset as whole seconds, rounded up, unless it is past or absurdly far.
-fn sensible(time: f64, now: Timestamp) -> Option<i64> {
-    let now = seconds(now);
-    (time.is_finite() && time >= now && time <= now + FARTHEST_RESET as f64).then(|| time.ceil() as i64)
 }
 
 #[cfg(test)]

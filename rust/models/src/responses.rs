@@ -2,6 +2,7 @@
 
 use crate::attempts::AttemptErrorKind;
 use crate::bounded::{Bounded, REFUSAL_BYTES, TEXT_BYTES};
+use crate::dialect::Reader;
 use crate::received::{End, Received, count, counted};
 use crate::refusal::{Failing, shorten, stream_error};
 use coder_agent::{GenerationRequest, Tokens};
@@ -18,6 +19,10 @@ struct Body<'a> {
     store: bool,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    include: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Reasoning<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Text<'a>>,
@@ -27,7 +32,16 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 struct Reasoning<'a> {
-    effort: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+}
+
+/// What only a ChatGPT login's endpoint is told: that reasoning is wanted in summary and, encrypted, whole; and where in its
+/// cache the prompts of this run are.
+pub(crate) struct Extras<'a> {
+    pub(crate) prompt_cache_key: &'a str,
 }
 
 #[derive(Serialize)]
@@ -61,12 +75,18 @@ pub(crate) fn body(
     model: &str,
     effort: Option<&str>,
     schema: Option<&RawValue>,
+    extras: Option<Extras<'_>>,
 ) -> Result<String, serde_json::Error> {
     serde_json::to_string(&Body {
         model,
         store: false,
         stream: true,
-        reasoning: effort.map(|effort| Reasoning { effort }),
+        include: extras.as_ref().map(|_| ["reasoning.encrypted_content"]),
+        prompt_cache_key: extras.as_ref().map(|extras| extras.prompt_cache_key),
+        reasoning: (effort.is_some() || extras.is_some()).then(|| Reasoning {
+            summary: extras.as_ref().map(|_| "auto"),
+            effort,
+        }),
         text: schema.map(|schema| Text {
             format: Format {
                 r#type: "json_schema",
@@ -102,52 +122,6 @@ impl Default for Responses {
 }
 
 impl Responses {
-    /// Takes the data of one event.
-    pub(crate) fn event(&mut self, data: &str, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
-        // Some gateways end the stream in the other protocol's way; the end that counts came before.
-        if data.trim() == "[DONE]" {
-            return;
-        }
-        let event = match serde_json::from_str::<Value>(data) {
-            Ok(event) => event,
-            Err(error) => {
-                let message = format!("an event of the stream is no JSON: {error}");
-                return received.fail_with(AttemptErrorKind::Malformed, message);
-            }
-        };
-        match event.get("type").and_then(Value::as_str).unwrap_or_default() {
-            "response.created" | "response.in_progress" => {
-                self.describe(event.get("response").unwrap_or(&Value::Null), admitted, received);
-            }
-            "response.output_text.delta" => {
-                received.fit(
-                    self.deltas
-                        .push(event.get("delta").and_then(Value::as_str).unwrap_or_default()),
-                );
-            }
-            "response.output_item.done" => {
-                if let Some(item) = event.get("item") {
-                    received.keep(item.clone());
-                }
-            }
-            "response.completed" | "response.failed" | "response.incomplete" => {
-                self.close(
-                    event.get("response").unwrap_or(&Value::Null),
-                    admitted,
-                    failing,
-                    received,
-                );
-            }
-            "error" => received.fail(stream_error(event.get("error").unwrap_or(&event), failing)),
-            _ => {}
-        }
-    }
-
-    /// Takes a response that did not stream.
-    pub(crate) fn whole(&mut self, response: &Value, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
-        self.close(response, admitted, failing, received);
-    }
-
     fn describe(&self, response: &Value, admitted: &str, received: &mut Received) {
         received.name_model(response.get("model").and_then(Value::as_str), admitted);
         received.identify(response.get("id").and_then(Value::as_str));
@@ -193,9 +167,54 @@ impl Responses {
             },
         }
     }
+}
 
-    /// Closes the response once no more will come.
-    pub(crate) fn finish(self, received: &mut Received) {
+impl Reader for Responses {
+    fn event(&mut self, data: &str, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
+        // Some gateways end the stream in the other protocol's way; the end that counts came before.
+        if data.trim() == "[DONE]" {
+            return;
+        }
+        let event = match serde_json::from_str::<Value>(data) {
+            Ok(event) => event,
+            Err(error) => {
+                let message = format!("an event of the stream is no JSON: {error}");
+                return received.fail_with(AttemptErrorKind::Malformed, message);
+            }
+        };
+        match event.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "response.created" | "response.in_progress" => {
+                self.describe(event.get("response").unwrap_or(&Value::Null), admitted, received);
+            }
+            "response.output_text.delta" => {
+                received.fit(
+                    self.deltas
+                        .push(event.get("delta").and_then(Value::as_str).unwrap_or_default()),
+                );
+            }
+            "response.output_item.done" => {
+                if let Some(item) = event.get("item") {
+                    received.keep(item.clone());
+                }
+            }
+            "response.completed" | "response.failed" | "response.incomplete" => {
+                self.close(
+                    event.get("response").unwrap_or(&Value::Null),
+                    admitted,
+                    failing,
+                    received,
+                );
+            }
+            "error" => received.fail(stream_error(event.get("error").unwrap_or(&event), failing)),
+            _ => {}
+        }
+    }
+
+    fn whole(&mut self, response: &Value, admitted: &str, failing: &Failing<'_>, received: &mut Received) {
+        self.close(response, admitted, failing, received);
+    }
+
+    fn finish(self: Box<Self>, received: &mut Received) {
         let mut declined = Bounded::new(REFUSAL_BYTES);
         let mut text = Bounded::new(TEXT_BYTES);
         let mut fits = Ok(());

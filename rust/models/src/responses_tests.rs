@@ -17,7 +17,7 @@ fn read(events: &[Value]) -> Received {
     for event in events {
         responses.event(&event.to_string(), "m", &failing, &mut received);
     }
-    responses.finish(&mut received);
+    Box::new(responses).finish(&mut received);
     received
 }
 

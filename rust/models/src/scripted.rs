@@ -1,11 +1,14 @@
 //! Plays a recorded conversation. A request that is not what the next turn expects, or one turn too many, fails with the
 //! turn and the expectation named; the script never goes on as if it had fitted. Costs nothing, and says so.
 
-use crate::attempts::{AttemptError, AttemptErrorKind, AttemptKind, AttemptRequest, AttemptResponse, Attempts};
+use crate::attempts::{
+    AttemptError, AttemptErrorKind, AttemptKind, AttemptRequest, AttemptResponse, Attempts, PromptForm,
+};
 use crate::client::{Client, wrong_model};
 use crate::script::{Expectation, Script, ScriptFailure, ScriptReply, ScriptTurn};
 use coder_agent::{
-    CapacityKind, CapacityRefusal, Cost, Generated, GenerationFailure, GenerationRequest, HostFault, Tokens,
+    CapacityKind, CapacityRefusal, Cost, Generated, GenerationFailure, GenerationRequest, HostFault, ResetOrigin,
+    Tokens,
 };
 use coder_digest::{Digest, ModelName};
 use serde::Serialize;
@@ -91,9 +94,14 @@ impl Scripted {
             (Some(ScriptReply::Action(fields)), _) => (serde_json::Value::from(fields.clone()).to_string(), None),
             (None, Some(ScriptFailure::Capacity { resets_at })) => {
                 let refusal = CapacityRefusal {
-                    kind: CapacityKind::UsageLimit,
                     resets_at: *resets_at,
-                    message: format!("turn {number} of the script refuses for a usage limit"),
+                    origin: resets_at.map(|_| ResetOrigin::Field {
+                        name: "resets_at".to_owned(),
+                    }),
+                    ..CapacityRefusal::without_reset(
+                        CapacityKind::UsageLimit,
+                        format!("turn {number} of the script refuses for a usage limit"),
+                    )
                 };
                 (
                     String::new(),
@@ -188,6 +196,7 @@ impl Client for Scripted {
             body: &body,
             prompt: request.prompt,
             previous_bytes: request.previous_bytes,
+            form: PromptForm::WHOLE,
         });
         if let Err(fault) = intent {
             generated.reply = Err(GenerationFailure::HostFault(fault));
@@ -207,6 +216,9 @@ impl Client for Scripted {
             text: played.text,
             items: Vec::new(),
             tokens: played.tokens,
+            cost: Cost::FREE,
+            list_prices: None,
+            windows: Vec::new(),
             body_bytes: 0,
             error: played.failure.as_ref().map(|(kind, failure)| error_of(*kind, failure)),
         };

@@ -75,7 +75,7 @@ fn turns_are_played_in_order_and_cost_an_explicit_zero() {
         serde_json::to_value(&keeper.responses[1]).unwrap(),
         serde_json::json!({
             "kind": "scripted_request", "step": 2, "number": 1, "status": null, "served_model": "m", "response_id": null,
-            "text": "text", "items": [], "tokens": {"input": 5, "cached": 0, "output": 1, "reasoning": 0}, "body_bytes": 0,
+            "text": "text", "items": [], "tokens": {"input": 5, "cached": 0, "output": 1, "reasoning": 0}, "cost": {"status": "known", "micro_usd": 0}, "body_bytes": 0,
             "error": null
         })
     );
@@ -133,9 +133,14 @@ fn failures_are_played_and_the_script_goes_on() {
     assert_eq!(
         call(),
         Err(GenerationFailure::Capacity(CapacityRefusal {
-            kind: CapacityKind::UsageLimit,
             resets_at: Some(7),
-            message: "turn 1 of the script refuses for a usage limit".to_owned(),
+            origin: Some(ResetOrigin::Field {
+                name: "resets_at".to_owned()
+            }),
+            ..CapacityRefusal::without_reset(
+                CapacityKind::UsageLimit,
+                "turn 1 of the script refuses for a usage limit"
+            )
         }))
     );
     assert_eq!(call(), Err(GenerationFailure::Provider("down".to_owned())));

@@ -1,12 +1,17 @@
 //! A key that can be sent and nothing else: no `Debug`, `Display` or serialised form shows it, and text that came from
 //! outside is cleared of it before anyone keeps it, however many times JSON has escaped it there.
 
+use crate::error::Error;
+use reqwest::header::HeaderValue;
 use serde_json::Value;
 use std::fmt;
 
 const CLEARED: &str = "[key]";
 /// The shortest beginning of the key that is cleared from the end of a text that was cut, in characters.
 const SHORTEST_PART: usize = 4;
+/// The shortest key: what is cleared of a shorter one is cleared of ordinary words with it. Backslashes do not count, since
+/// escaping makes any number of them.
+const MINIMUM_KEY_CHARACTERS: usize = 8;
 
 /// A key.
 #[derive(Clone, PartialEq, Eq)]
@@ -88,9 +93,24 @@ impl Secret {
         &self.0
     }
 
-    /// How many characters a text must agree in to be taken for the key.
-    pub(crate) fn distinct(&self) -> usize {
-        Plain::of(&self.0).bytes.len()
+    /// The key as a header's value behind `scheme`, marked so that no log shows it.
+    pub(crate) fn header(&self, scheme: &str) -> Result<HeaderValue, Error> {
+        let unsendable = Error::Key {
+            reason: "no HTTP header can hold it: it is empty or holds characters other than visible ASCII",
+        };
+        if self.0.is_empty() || !self.0.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(unsendable);
+        }
+        // How many characters a text must agree in to be taken for the key.
+        if Plain::of(&self.0).bytes.len() < MINIMUM_KEY_CHARACTERS {
+            return Err(Error::Key {
+                reason: "it has fewer than 8 characters other than backslashes, which would be found all over a reply when that is cleared of it: \
+                         use a longer key, or none where the endpoint asks for none",
+            });
+        }
+        let mut value = HeaderValue::from_str(&format!("{scheme}{}", self.0)).map_err(|_| unsendable)?;
+        value.set_sensitive(true);
+        Ok(value)
     }
 
     /// Replaces every occurrence of the key, also one that JSON escaped any number of times; of a text that was cut also

@@ -5,7 +5,7 @@ mod server;
 
 use coder_agent::{
     CapacityKind, CapacityRefusal, Cost, Generate as _, Generated, GenerationFailure, GenerationRequest, HostFault,
-    Tokens, action_schema,
+    ResetOrigin, Tokens, action_schema,
 };
 use coder_digest::{Digest, FixedClock, ModelName, Timestamp};
 use coder_models::{
@@ -145,7 +145,7 @@ fn a_streamed_chat_wherever_its_chunks_are_cut(#[values(1, 2, 3, 7, 64, 100_000)
             "kind": "openai_request", "step": 3, "number": 1, "status": 200, "served_model": "org/model", "response_id": "c1",
             "text": "{\"é😀\"}",
             "items": [{"type": "message", "role": "assistant", "content": "{\"é😀\"}", "reasoning": "hm", "finish_reason": "stop"}],
-            "tokens": {"input": 100, "cached": 64, "output": 20, "reasoning": 12},
+            "tokens": {"input": 100, "cached": 64, "output": 20, "reasoning": 12}, "cost": {"status": "unknown"},
             "body_bytes": length, "error": null
         }])
     );
@@ -340,13 +340,21 @@ fn a_limit_is_a_refusal_for_capacity_and_not_tried_again(
     let mut config = config(&server);
     config.retry_waits = vec![Duration::ZERO; 3];
     let generated = call_with(config, &mut Keeper::default(), &|| false);
+    let origin = resets_at.map(|_| match headers {
+        [] => ResetOrigin::Field {
+            name: "resets_at".to_owned(),
+        },
+        _ => ResetOrigin::Header {
+            name: "retry-after".to_owned(),
+        },
+    });
     assert_eq!(
         generated,
         Generated {
             reply: Err(GenerationFailure::Capacity(CapacityRefusal {
-                kind,
                 resets_at,
-                message: message.to_owned()
+                origin,
+                ..CapacityRefusal::without_reset(kind, message)
             })),
             model: None,
             tokens: Tokens::UNKNOWN,

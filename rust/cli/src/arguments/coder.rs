@@ -19,6 +19,8 @@ pub enum CoderCommand {
     /// The tasks of a store
     #[command(subcommand)]
     Task(TaskCommand),
+    /// Which providers a limit holds, until when, and how that is known
+    Capacity(CapacityArguments),
     /// The keys that attestations are signed with
     #[command(subcommand)]
     Key(KeyCommand),
@@ -30,6 +32,20 @@ pub enum CoderCommand {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+/// `coder capacity`.
+#[derive(Debug, Args)]
+pub struct CapacityArguments {
+    /// Lift every hold of this provider, such as `codex`, on your word
+    #[arg(long, value_name = "PROVIDER")]
+    pub clear: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// The task store
+    #[arg(long, value_name = "DIR", env = "MICROCODER_STORE", value_hint = ValueHint::DirPath)]
+    pub store: Option<PathBuf>,
 }
 
 /// The subcommands of `coder key`.

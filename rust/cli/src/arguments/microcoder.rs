@@ -52,6 +52,12 @@ pub struct DemoArguments {
 pub enum ProviderWord {
     /// Any OpenAI-compatible endpoint: Ollama, llama.cpp, vLLM, hosted services
     Openai,
+    /// Anthropic's Messages API, with a key (ANTHROPIC_API_KEY unless --credential-env names another variable)
+    Anthropic,
+    /// Your ChatGPT login, as `codex login` left it
+    Codex,
+    /// The Claude Code program, with its own login
+    Claude,
     /// A recorded conversation
     Scripted,
 }
@@ -94,8 +100,8 @@ pub struct RunArguments {
     /// The exact model name the provider reports
     #[arg(long, value_name = "NAME", required_unless_present = "script")]
     pub model: Option<String>,
-    /// The endpoint, such as http://127.0.0.1:11434/v1
-    #[arg(long, value_name = "URL", required_unless_present = "script")]
+    /// The endpoint, such as http://127.0.0.1:11434/v1 (for openai; anthropic has a usual one)
+    #[arg(long, value_name = "URL")]
     pub endpoint: Option<String>,
     /// The request format of the endpoint
     #[arg(long, value_enum, default_value = "chat-completions")]
@@ -106,6 +112,9 @@ pub struct RunArguments {
     /// How hard the model is asked to think: low, medium, high, xhigh
     #[arg(long, value_name = "EFFORT", value_parser = ["low", "medium", "high", "xhigh"])]
     pub effort: Option<String>,
+    /// Where the run goes on when a limit is met, such as codex/gpt-6-luna or claude/claude-opus-5-5 (repeat for up to 4)
+    #[arg(long = "fallback", value_name = "PROVIDER/MODEL")]
+    pub fallbacks: Vec<String>,
     /// The recorded conversation of `--provider scripted`
     #[arg(
         long,

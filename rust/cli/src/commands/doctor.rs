@@ -6,7 +6,8 @@ use crate::surroundings;
 use coder_host::{Standing, diagnose};
 
 pub(crate) fn doctor(arguments: &DoctorArguments) -> Result<u8, Failure> {
-    let diagnosis = diagnose(&surroundings::environment).map_err(|error| Failure::of(&error, 1))?;
+    let diagnosis =
+        diagnose(&surroundings::environment, surroundings::clock().as_ref()).map_err(|error| Failure::of(&error, 1))?;
     if arguments.json {
         output::json(&diagnosis)?;
     } else {

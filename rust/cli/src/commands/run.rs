@@ -68,9 +68,21 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
 fn configuration(arguments: &RunArguments) -> Result<Configuration, Failure> {
     let usage = |message: &str| Failure::new("usage", message, WRONG_USE);
     let generation = match arguments.provider {
-        ProviderWord::Openai if arguments.script.is_some() => {
+        ProviderWord::Openai | ProviderWord::Anthropic | ProviderWord::Codex | ProviderWord::Claude
+            if arguments.script.is_some() =>
+        {
             return Err(usage("--script goes with --provider scripted"));
         }
+        ProviderWord::Codex | ProviderWord::Claude
+            if arguments.endpoint.is_some() || arguments.credential_env.is_some() =>
+        {
+            return Err(usage(
+                "--endpoint and --credential-env go with --provider openai or anthropic",
+            ));
+        }
+        ProviderWord::Codex => Generation::Codex,
+        ProviderWord::Claude => Generation::Claude,
+        ProviderWord::Anthropic => anthropic(arguments),
         ProviderWord::Openai => Generation::Openai {
             endpoint: arguments
                 .endpoint
@@ -99,10 +111,55 @@ fn configuration(arguments: &RunArguments) -> Result<Configuration, Failure> {
         effort: arguments.effort.as_deref().map(effort).transpose()?,
         generation,
     };
+    let effort = primary.effort;
+    let fallbacks = arguments
+        .fallbacks
+        .iter()
+        .map(|named| fallback(named, effort, arguments));
     Ok(Configuration {
         network: arguments.network.clone(),
         access: super::exec::access(arguments.access),
+        fallbacks: fallbacks.collect::<Result<_, _>>()?,
         ..Configuration::new(primary)
+    })
+}
+
+/// The Messages API where Anthropic serves it and with the usual variable, unless others are named.
+fn anthropic(arguments: &RunArguments) -> Generation {
+    let named = |given: &Option<String>, usual: &str| given.clone().unwrap_or_else(|| usual.to_owned());
+    Generation::Anthropic {
+        endpoint: named(&arguments.endpoint, "https://api.anthropic.com"),
+        credential_env: named(&arguments.credential_env, "ANTHROPIC_API_KEY"),
+    }
+}
+
+/// A fallback as it is named in words: only providers that need no address beside their name.
+fn fallback(named: &str, effort: Option<Effort>, arguments: &RunArguments) -> Result<Route, Failure> {
+    let usage = |message: String| Failure::new("usage", message, WRONG_USE);
+    let unknown = || {
+        usage(format!(
+            "--fallback {named}: codex/MODEL, claude/MODEL or anthropic/MODEL is needed"
+        ))
+    };
+    let (provider, model) = named.split_once('/').ok_or_else(unknown)?;
+    let generation = match provider {
+        "codex" => Generation::Codex,
+        "claude" => Generation::Claude,
+        "anthropic" => match arguments.provider {
+            ProviderWord::Anthropic => anthropic(arguments),
+            ProviderWord::Openai | ProviderWord::Codex | ProviderWord::Claude | ProviderWord::Scripted => {
+                Generation::Anthropic {
+                    endpoint: "https://api.anthropic.com".to_owned(),
+                    credential_env: "ANTHROPIC_API_KEY".to_owned(),
+                }
+            }
+        },
+        _ => return Err(unknown()),
+    };
+    Ok(Route {
+        model: ModelName::new(model).map_err(|error| usage(format!("--fallback {named}: {error}")))?,
+        effort,
+        generation,
     })
 }
 

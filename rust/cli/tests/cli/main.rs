@@ -15,6 +15,7 @@ mod detached;
 mod documentation;
 mod escape;
 mod exec;
+mod failover;
 mod full_disk;
 mod gc;
 mod kill;

@@ -53,9 +53,9 @@ fn refused(prepared: &Prepared<'_>, grant: impl AsRef<[u8]>) -> (String, String)
     "schema": "openagents.microcoder.container.v1", "docker_program": "/usr/bin/docker", "docker_digest": "0".repeat(64),
     "socket": "/run/docker.sock", "image": "0".repeat(64), "uid": 501, "gid": 20,
 }), "not_supported", "`container`")]
-#[case::fallbacks("/adapter_configuration/fallbacks", json!([{
+#[case::fallbacks("/adapter_configuration/fallbacks", json!(vec![json!({
     "provider": "openai", "model": "other", "effort": null, "generation_endpoint": "http://127.0.0.1:9/v1",
-}]), "not_supported", "`fallbacks`")]
+}); 5]), "grant_field", "at most 4 routes are allowed")]
 fn a_grant_that_does_not_fit(#[case] pointer: &str, #[case] value: Value, #[case] code: &str, #[case] said: &str) {
     let world = World::new();
     let prepared = prepared(&world);
@@ -138,8 +138,6 @@ fn trap_20_an_empty_directory_inside_another_repository() {
 
 /// A grant of a provider that is part of the format and has no client here.
 #[rstest]
-#[case("codex", "gpt-6-luna", "https://chatgpt.com/backend-api/codex")]
-#[case("claude", "claude-opus-5-5", "https://api.anthropic.com")]
 #[case("devin", "default", "local:devin-acp")]
 #[case("opencode", "provider/model", "local:opencode-acp")]
 #[case("grok", "default", "local:grok-acp")]
@@ -165,6 +163,60 @@ fn a_provider_without_a_client_is_refused_by_its_name(
     // The shape comes first: an endpoint that is not the provider's is another mistake.
     prepared.grant["adapter_configuration"]["generation_endpoint"] = json!("https://elsewhere.example");
     assert_eq!(refused(&prepared, prepared.grant.to_string()).0, "grant_field");
+}
+
+/// A provider whose login, program or key this computer does not have: what is missing, and what to do.
+#[rstest]
+#[case(
+    "codex",
+    "gpt-6-luna",
+    "https://chatgpt.com/backend-api/codex",
+    "login",
+    "run `codex login`"
+)]
+#[case(
+    "claude",
+    "claude-opus-5-5",
+    "https://api.anthropic.com",
+    "program",
+    "CLAUDE_BIN names /nonexistent/claude"
+)]
+#[case(
+    "anthropic",
+    "claude-opus-5-5",
+    "https://api.anthropic.com",
+    "provider_unavailable",
+    "`NO_SUCH_KEY` that the grant names is not set"
+)]
+fn a_provider_that_is_not_ready_says_why(
+    #[case] provider: &str,
+    #[case] model: &str,
+    #[case] endpoint: &str,
+    #[case] code: &str,
+    #[case] words: &str,
+) {
+    let world = World::new();
+    let mut prepared = prepared(&world);
+    let configuration = &mut prepared.grant["adapter_configuration"];
+    configuration["provider"] = json!(provider);
+    configuration["model"] = json!(model);
+    configuration["generation_endpoint"] = json!(endpoint);
+    configuration
+        .as_object_mut()
+        .unwrap()
+        .retain(|name, _| !name.starts_with("script"));
+    if provider == "anthropic" {
+        configuration["credential_env"] = json!("NO_SUCH_KEY");
+    }
+    let before = world.listing("tasks");
+    let seen = prepared.call().variable("CLAUDE_BIN", "/nonexistent/claude").run();
+    let (refused, message) = seen.refused(2);
+    assert_eq!(refused, code, "{message}");
+    assert!(message.contains(words), "{message}");
+    assert_eq!(
+        crate::world::differences(&before, &world.listing("tasks")),
+        [] as [String; 0]
+    );
 }
 
 /// The whole error object, with the part that refused.

@@ -14,7 +14,6 @@ use std::process::Stdio;
 #[case::no_prompt(&["run"])]
 #[case::two_prompts(&["run", "one", "--prompt-file", "two"])]
 #[case::no_model(&["run", "one"])]
-#[case::no_endpoint(&["run", "one", "--model", "m"])]
 #[case::other_provider(&["run", "one", "--script", "x"])]
 #[case::both(&["run", "one", "--provider", "scripted", "--script", "x", "--endpoint", "http://127.0.0.1:1"])]
 #[case::no_script(&["run", "one", "--provider", "scripted"])]

@@ -1,6 +1,7 @@
 //! Reads a trace's effects and holds them against each other: numbered without gap or repeat, each result with its own
 //! intent, and every request's body put together again from its pieces and digested.
 
+use crate::keeper::written_prompt;
 use coder_agent::{Cost, Outcome};
 use coder_digest::{Digest, json};
 use coder_trace::{EffectKind, EffectRecord, PageSize, Reader, ResultRecord};
@@ -111,7 +112,7 @@ impl Effects {
         let mut total = Cost::FREE;
         for result in &self.results {
             match &result.kind {
-                EffectKind::Generation => {
+                EffectKind::Generation | EffectKind::Decision => {
                     total = total.plus(Cost::deserialize(result.result.get("cost")?).ok()?);
                 }
                 EffectKind::Read | EffectKind::Command | EffectKind::ContainerCommand => {}
@@ -121,7 +122,7 @@ impl Effects {
                 | EffectKind::AnthropicRequest
                 | EffectKind::CodexRequest
                 | EffectKind::ClaudeRequest => {}
-                EffectKind::Decision | EffectKind::AgentSession(_) | EffectKind::AgentPrompt(_) => return None,
+                EffectKind::AgentSession(_) | EffectKind::AgentPrompt(_) => return None,
             }
         }
         Some(total)
@@ -169,7 +170,8 @@ impl Effects {
                             .ok_or_else(|| wrong("has no frame"))?,
                     };
                     let prompt = prompt(body, &prompts).ok_or_else(|| wrong("continues a prompt that is not there"))?;
-                    let text = format!("{}{}{}", frame.0, Value::from(prompt.as_str()), frame.1);
+                    let written = written(body, &prompt).ok_or_else(|| wrong("cuts its prompt where it cannot be"))?;
+                    let text = format!("{}{written}{}", frame.0, frame.1);
                     frames.insert(intent.sequence, frame);
                     prompts.insert(intent.sequence, prompt);
                     text
@@ -195,6 +197,15 @@ fn prompt(body: &Value, earlier: &BTreeMap<u64, String>) -> Option<String> {
     };
     let digest: Digest = field(prompt, "digest")?.parse().ok()?;
     (Digest::of(text.as_bytes()) == digest).then_some(text)
+}
+
+/// The prompt as it stood in the body, in pieces where it was cut.
+fn written(body: &Value, prompt: &str) -> Option<String> {
+    let Some(cuts) = body.pointer("/prompt/cuts") else {
+        return written_prompt(prompt, &[], "");
+    };
+    let cuts: Vec<usize> = serde_json::from_value(cuts.clone()).ok()?;
+    written_prompt(prompt, &cuts, body.pointer("/prompt/between")?.as_str()?)
 }
 
 fn field<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
