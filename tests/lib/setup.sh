@@ -62,6 +62,17 @@ need_environment() {
 
 need_python_tools() { need_environment "$root/target/venv" python/requirements-dev.txt; }
 
+# The Claude Code program, one exact version, for the tests of our client of it.
+need_claude() {
+    local folder=$root/target/claude version=2.1.332
+    if [ -x "$claude_program" ] && [ "$(cat "$folder/stamp")" = "$version" ]; then return; fi
+    need_program npm npm
+    npm install --silent --no-fund --no-audit --prefix "$folder" "@anthropic-ai/claude-code@$version" ||
+        missing "the Claude Code program (npm could not install it)"
+    echo "$version" >"$folder/stamp"
+}
+claude_program=$root/target/claude/node_modules/.bin/claude
+
 # The validator of the trajectory format, without the hundred packages of the program it is part of. Its metadata asks for a newer
 # Python than Debian 12 has; the validator itself does not need it.
 need_harbor() { need_environment "$root/target/venv-harbor" tests/lib/harbor.txt --no-deps --ignore-requires-python; }

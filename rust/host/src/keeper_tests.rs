@@ -100,11 +100,13 @@ fn growing_in_pieces(parts: &[&str]) -> Vec<Asked> {
         cuts.extend((asked.previous_bytes > 0).then_some(asked.previous_bytes));
         let ends = cuts.iter().copied().chain([asked.prompt.len()]);
         let begins = std::iter::once(0).chain(cuts.iter().copied());
-        let pieces: Vec<Value> = begins
-            .zip(ends)
-            .map(|(begin, end)| json!({ "type": "text", "text": &asked.prompt[begin..end] }))
-            .collect();
-        asked.body = json!({ "messages": [{ "role": "user", "content": pieces }] }).to_string();
+        // By hand, since the order of the names counts.
+        let pieces = begins.zip(ends).map(|(begin, end)| {
+            let piece = json!(&asked.prompt[begin..end]);
+            format!(r#"{{"type":"text","text":{piece}}}"#)
+        });
+        let pieces: Vec<String> = pieces.collect();
+        asked.body = format!(r#"{{"messages":[{{"role":"user","content":[{}]}}]}}"#, pieces.join(","));
         asked.cuts.clone_from(&cuts);
     }
     asked

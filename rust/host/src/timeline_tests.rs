@@ -1,8 +1,9 @@
 use super::*;
 use crate::testing::run::{START, recorded};
+use coder_digest::Timestamp;
 use coder_trace::RecordedStep;
 use rstest::rstest;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn all() -> Timeline {
     Timeline::of(1, recorded())
@@ -199,4 +200,31 @@ fn output_keeps_both_ends_in_little_room() {
     assert!(kept < 50 * 1024, "{kept}");
     // Both cuts fall within lines, whose pieces stand without an end.
     assert!((output.bytes() - between).abs_diff(kept as u64) <= 2);
+}
+
+#[test]
+fn a_refusal_is_told_with_its_end_and_its_evidence() {
+    let hold = json!({
+        "provider": "codex", "kind": "usage_limit", "observed_at": 1_796_040_000, "resets_at": 1_796_043_600,
+        "until": 1_796_043_600, "evidence": { "source": "field", "name": "resets_at" },
+    });
+    let route = |model: &str| json!({ "provider": "codex", "model": model, "effort": null });
+    let told = |refusal: &Value| {
+        let switch = json!({ "from": route("a"), "to": route("b"), "refusal": refusal, "capacity_book": "recorded" });
+        let step = json!({ "source": "System", "message": "", "extensions": { "route_switch": switch } });
+        let recorded = RecordedStep {
+            at: Timestamp(0),
+            step: serde_json::from_value(step).unwrap(),
+        };
+        match &Timeline::of(1, vec![recorded]).entries[0].event {
+            Event::Switched(switch) => switch.refusal.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        told(&hold),
+        "codex: held until 2026-11-30T13:00:00Z (in 60 min), usage limit met 2026-11-30T12:00:00Z; the provider's field `resets_at` \
+         says so"
+    );
+    assert_eq!(told(&Value::Null), "a route of higher preference has capacity again");
 }

@@ -149,6 +149,8 @@ impl Claude {
             .variable("ENABLE_CLAUDEAI_MCP_SERVERS", "false")
             .variable("FORCE_PROMPT_CACHING_5M", "1")
             .variable("DISABLE_AUTOUPDATER", "1")
+            // Ten by itself, with waits of minutes between the last ones.
+            .variable("CLAUDE_CODE_MAX_RETRIES", "3")
             .variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .directory(&self.config.directory)
             .stdin(Stdin::Bytes(line.into_bytes()))

@@ -213,11 +213,20 @@ fn the_doctor_says_that_this_machine_can_run_agents() {
     assert_eq!(diagnosis["ready"], true);
     let items = diagnosis["items"].as_array().unwrap();
     for item in items {
-        let gap = item["standing"] != "ready" && item["group"] != "providers";
+        let gap = item["standing"] != "ready" && item["name"] != "decisions";
         assert_eq!(item.get("fix").is_some(), gap, "{item}");
     }
     let names: Vec<&str> = items.iter().map(|item| item["name"].as_str().unwrap()).collect();
-    for name in ["git", "shell", "openai", "scripted"] {
+    for name in [
+        "git",
+        "shell",
+        "codex",
+        "claude",
+        "anthropic",
+        "openai",
+        "scripted",
+        "decisions",
+    ] {
         assert!(names.contains(&name), "{names:?}");
     }
     assert!(

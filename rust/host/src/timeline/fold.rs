@@ -1,7 +1,9 @@
 //! The folding: each step given in its order, each effect's steps put together by its number.
 
 use super::{Command, Disposition, Entry, Event, Output, Read, Switch, Timeline};
+use crate::capacity;
 use coder_digest::Timestamp;
+use coder_failover::Hold;
 use coder_trace::{
     EffectKind, EffectRecord, HolderRecord, ProcessRecord, RecordedStep, ResultRecord, StreamName, StreamRecord,
 };
@@ -330,7 +332,13 @@ fn switched(switch: &Value) -> Switch {
     Switch {
         from: route("from"),
         to: route("to"),
-        refusal: as_text(switch.get("refusal")),
+        refusal: match switch.get("refusal") {
+            Some(Value::Null) => "a route of higher preference has capacity again".to_owned(),
+            refusal => match refusal.and_then(|hold| serde_json::from_value::<Hold>(hold.clone()).ok()) {
+                Some(hold) => capacity::told(&hold, hold.observed_at),
+                None => as_text(refusal),
+            },
+        },
         book: switch.get("capacity_book").map(|book| as_text(Some(book))),
     }
 }
