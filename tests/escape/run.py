@@ -12,6 +12,7 @@ import contextlib
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -271,6 +272,12 @@ def jobs(
 JOBS: list[Callable[[], Result]] = []
 
 
+def ended_by_the_parent() -> None:
+    """Whoever ends everything at once sends the signal to all; the parent alone decides."""
+    # Not ignored, since what is started would inherit that.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+
+
 def do(number: int) -> Result:
     return JOBS[number]()
 
@@ -363,7 +370,13 @@ def main() -> int:
         JOBS.extend(jobs(on, rows, owners, options.modes, levels, options.explore))
         results = []
         # Processes, since what is done between the attempts is itself work; they find the jobs where they were forked.
-        with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork")) as pool:
+        with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork"), initializer=ended_by_the_parent) as pool:
+            # Who is asked to end leaves no world behind: what has begun is finished, what has not is not begun.
+            def end(_signal: int, _frame: object) -> None:
+                pool.shutdown(wait=True, cancel_futures=True)
+                sys.exit(143)
+
+            signal.signal(signal.SIGTERM, end)
             for result in pool.map(do, range(len(JOBS))):
                 results.append(result)
                 if result.wrong or options.verbose:
