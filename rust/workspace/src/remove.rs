@@ -1,54 +1,93 @@
-//! Removing a directory tree that an agent wrote, links not followed, directories without permissions included.
-//! Only for trees in which nothing runs any more.
+//! Removing a directory tree that an agent wrote: links not followed, directories without permissions included, and nesting
+//! deeper than a stack, a path or the descriptors we may have. Only for trees in which nothing runs any more.
 
 use crate::Error;
-use crate::descriptor::{self, Status};
-use rustix::fs::{AtFlags, FileType, Mode, RawDir};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
-use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::PermissionsExt as _;
+use std::collections::VecDeque;
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 /// Removes `path` and all below it. What is not there is removed already.
 pub(crate) fn remove_tree(path: &Path) -> Result<(), Error> {
-    let fault = |source| Error::Remove {
-        path: path.to_owned(),
-        source,
+    let removed = match open(CWD, path) {
+        Err(Errno::NOENT) => return Ok(()),
+        // A link or a file of that name is no tree.
+        Err(Errno::NOTDIR | Errno::LOOP) => rustix::fs::unlink(path),
+        Err(errno) => Err(errno),
+        Ok(top) => empty(&top).and_then(|()| rustix::fs::rmdir(path)),
     };
-    match std::fs::remove_dir_all(path) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).map_err(fault)?;
-            let opened = path.canonicalize().map_err(fault)?;
-            let root = descriptor::open_root(&opened).map_err(|errno| fault(errno.into()))?;
-            open_up(root).map_err(|errno| fault(errno.into()))?;
-            std::fs::remove_dir_all(path).map_err(fault)
+    removed.map_err(|errno| Error::Remove {
+        path: path.to_owned(),
+        source: errno.into(),
+    })
+}
+
+/// Removes what is in a directory. A directory below it is not entered where it lies but first moved up beside the others, so
+/// that two descriptors are open at a time however deep an agent nested them.
+fn empty(top: &OwnedFd) -> Result<(), Errno> {
+    let mut pending: VecDeque<CString> = clear(top)?.into();
+    let mut moved = 0_u64;
+    while let Some(name) = pending.pop_front() {
+        let directory = open(top.as_fd(), name.as_c_str())?;
+        for inner in clear(&directory)? {
+            // Its `..` changes with the move, for which the directory itself must be writable.
+            rustix::fs::chmodat(&directory, &inner, Mode::RWXU, AtFlags::empty())?;
+            pending.push_back(move_up(&directory, &inner, top, &mut moved)?);
         }
-        Err(error) => Err(fault(error)),
+        rustix::fs::unlinkat(top, &name, AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
+}
+
+/// Removes everything from `directory` but its directories, which are returned.
+fn clear(directory: &OwnedFd) -> Result<Vec<CString>, Errno> {
+    let mut names = Vec::new();
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        let name = entry?.file_name().to_owned();
+        if !matches!(name.as_bytes(), b"." | b"..") {
+            names.push(name);
+        }
+    }
+    let mut directories = Vec::new();
+    for name in names {
+        match rustix::fs::unlinkat(directory, &name, AtFlags::empty()) {
+            Ok(()) => {}
+            // POSIX has the second for a directory.
+            Err(Errno::ISDIR | Errno::PERM) => directories.push(name),
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(directories)
+}
+
+/// Moves a directory to the top under a name that nothing has there.
+fn move_up(from: &OwnedFd, name: &CStr, top: &OwnedFd, moved: &mut u64) -> Result<CString, Errno> {
+    loop {
+        let free = CString::new(format!("moved-{moved}")).map_err(|_| Errno::INVAL)?;
+        *moved += 1;
+        match rustix::fs::renameat_with(from, name, top, &free, RenameFlags::NOREPLACE) {
+            Ok(()) => return Ok(free),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
     }
 }
 
-/// Gives the owner back all rights to every directory below `root`. A list of open directories instead of recursion, so that no
-/// depth overflows the stack; too deep for the descriptors we may have is an error.
-fn open_up(root: OwnedFd) -> Result<(), Errno> {
-    let mut pending = vec![root];
-    while let Some(directory) = pending.pop() {
-        let mut buffer = [MaybeUninit::<u8>::uninit(); 16 * 1024];
-        let mut names = RawDir::new(directory.as_fd(), &mut buffer);
-        while let Some(found) = names.next() {
-            let name = found?.file_name().to_bytes().to_vec();
-            if name == b"." || name == b".." || Status::at(&directory, &name)?.kind != FileType::Directory {
-                continue;
-            }
-            // By name, since a directory without rights cannot be opened first; nothing runs here that could swap it.
-            rustix::fs::chmodat(&directory, name.as_slice(), Mode::RWXU, AtFlags::empty())?;
-            pending.push(descriptor::open_directory(&directory, &name)?);
+/// Opens a directory, no link, and takes all rights to it.
+fn open<P: rustix::path::Arg + Copy>(parent: BorrowedFd<'_>, name: P) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match rustix::fs::openat(parent, name, flags, Mode::empty()) {
+        Err(Errno::ACCESS) => {
+            // By name, since it cannot be opened first; nothing runs here that could swap it.
+            rustix::fs::chmodat(parent, name, Mode::RWXU, AtFlags::empty())?;
+            rustix::fs::openat(parent, name, flags, Mode::empty())?
         }
-    }
-    Ok(())
+        opened => opened?,
+    };
+    rustix::fs::fchmod(&directory, Mode::RWXU)?;
+    Ok(directory)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixture::World;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 #[test]
 fn a_tree_is_removed_and_what_its_links_name_is_not() {
@@ -16,20 +16,43 @@ fn a_tree_is_removed_and_what_its_links_name_is_not() {
 }
 
 #[test]
-fn directories_without_rights_are_opened_up() {
+fn directories_without_rights_are_removed() {
     let world = World::new();
     for name in ["tree/a/b/file", "tree/c/file"] {
         world.write(name, "");
     }
-    for name in ["tree/a/b", "tree/a", "tree/c"] {
+    for name in ["tree/a/b", "tree/a", "tree/c", "tree"] {
         fs::set_permissions(world.path(name), fs::Permissions::from_mode(0o000)).unwrap();
-    }
-    // Root is stopped by no permission, so the step is taken for itself.
-    open_up(descriptor::open_root(&world.path("tree")).unwrap()).unwrap();
-    for name in ["tree/a", "tree/a/b", "tree/c"] {
-        let mode = fs::metadata(world.path(name)).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700, "{name}");
     }
     remove_tree(&world.path("tree")).unwrap();
     assert!(!world.path("tree").exists());
+}
+
+/// What an agent nested in the objects of its Git stayed behind for want of descriptors, and deeper it would have ended the
+/// host for want of stack.
+#[test]
+fn nesting_deeper_than_any_path_stack_or_number_of_descriptors() {
+    // In memory: on a disk each of so many directories is waited for.
+    let place = tempfile::tempdir_in("/dev/shm").unwrap();
+    let tree = place.path().join("tree");
+    // Also the names it gives in passing.
+    fs::create_dir_all(tree.join("moved-1/moved-2")).unwrap();
+    let mut directory = open(CWD, &tree).unwrap();
+    for _ in 0..20_000 {
+        rustix::fs::mkdirat(&directory, "a", Mode::RWXU).unwrap();
+        directory = open(directory.as_fd(), c"a").unwrap();
+    }
+    drop(directory);
+    remove_tree(&tree).unwrap();
+    assert!(!tree.exists());
+}
+
+#[test]
+fn a_link_in_its_place_goes_alone() {
+    let world = World::new();
+    world.write("outside/file", "stays");
+    symlink("outside", world.path("tree")).unwrap();
+    remove_tree(&world.path("tree")).unwrap();
+    assert!(world.path("tree").symlink_metadata().is_err());
+    assert!(world.path("outside/file").exists());
 }
