@@ -1,6 +1,7 @@
 """Commands in words, and what keeps a store in order: each is the function of the command line of the same name."""
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -44,11 +45,12 @@ def test_a_finished_task_goes_on_with_another_turn(world: World, store: Store, f
 @pytest.mark.parametrize("name", ["", "../x", "a b"])
 def test_a_malformed_command_name_is_a_bad_value(world: World, store: Store, name: str) -> None:
     world.submit("greet")
-    for ask in (
+    asks: tuple[Callable[[], object], ...] = (
         lambda: store.cancel("greet", "why", command_id=name),
         lambda: store.correct("greet", "prompt", "why", command_id=name),
         lambda: store.continue_("greet", "prompt", command_id=name),
-    ):
+    )
+    for ask in asks:
         with pytest.raises(ValueError, match="identifier"):
             ask()
     assert store.show("greet")["revision"] == 1
@@ -142,7 +144,7 @@ def test_what_a_store_had_when_it_was_verified_may_not_be_gone(store: Store, fin
     with pytest.raises(ValueError, match="head of a journal"):
         store.verify("greet", head="7")
     with pytest.raises(ValueError, match="head of a journal"):
-        store.verify("greet", head={"position": 1})  # type: ignore[typeddict-item]
+        store.verify("greet", head={"position": 1})  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="alone"):
         store.verify("greet", head=head, document=b"{}")  # type: ignore[call-overload]
 
