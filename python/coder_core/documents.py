@@ -577,8 +577,11 @@ class Denied(TypedDict):
 
 
 class CommandReportExtras(TypedDict, total=False):
-    """Keys of `CommandReport` that may be absent: `connections` is there with a network of listed hosts, `toolchains` and
-    `command_environment` (names, no values) with the access that has them."""
+    """Keys of `CommandReport` that may be absent.
+
+    `connections` is there with a network of listed hosts, `toolchains` and `command_environment` (names, no values) with
+    the access that has them.
+    """
 
     denied: list[Denied]
     connections: Connections
