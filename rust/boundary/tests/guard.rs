@@ -63,11 +63,15 @@ impl Guarded {
 
     /// Runs a script in which `$MAIN`, `$GIT`, `$OTHER` and `$OUTSIDE` are set.
     fn run(&self, script: &str) -> common::Seen {
+        shell(&self.boundary(), &self.script(script))
+    }
+
+    fn script(&self, script: &str) -> String {
         let base = self.world.base.path().display();
         let variables = format!(
             "MAIN={base}/outside/repository GIT={base}/outside/repository/.git OTHER={base}/other OUTSIDE={base}/outside\n"
         );
-        shell(&self.boundary(), &(variables + script))
+        variables + script
     }
 }
 
@@ -156,6 +160,52 @@ fn the_source_stays_as_it_is() {
             listing(&guarded.world.base.path().join("other")),
         );
         assert_eq!(after, before, "{name} changed something: {}", seen.stdout);
+    }
+}
+
+/// What could not succeed without the guard either, or for root alone: ways around a mount, of which there is none then.
+const AROUND_A_MOUNT: [&str; 7] = [
+    "unmounted",
+    "remounted",
+    "unmounted in a namespace",
+    "remounted in a namespace",
+    "bound in a namespace",
+    "by the first process",
+    "memory of the warden",
+];
+
+/// The same without the guard, so that an attempt that can never succeed shows.
+#[test]
+fn each_attempt_succeeds_without_the_guard() {
+    let guarded = Guarded::new();
+    let base = guarded.world.base.path();
+    let saved = tempfile::tempdir().unwrap();
+    copy(base, saved.path());
+    let open = Policy {
+        git: None,
+        ..guarded.policy.clone()
+    };
+    let boundary = Boundary::prepare(open, Private::Memory).unwrap();
+    for (name, attempt) in ATTEMPTS.iter().filter(|(name, _)| !AROUND_A_MOUNT.contains(name)) {
+        let seen = shell(&boundary, &guarded.script(&format!("({attempt}) 2>&1")));
+        assert_eq!(seen.code, 0, "{name}: {}", seen.stdout);
+        for entry in fs::read_dir(base).unwrap().map(Result::unwrap) {
+            fs::remove_dir_all(entry.path()).unwrap();
+        }
+        copy(saved.path(), base);
+    }
+}
+
+/// Directories and plain files; a world holds nothing else.
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let place = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            fs::create_dir(&place).unwrap();
+            copy(&entry.path(), &place);
+        } else {
+            fs::copy(entry.path(), &place).unwrap();
+        }
     }
 }
 
