@@ -5,7 +5,7 @@ use crate::caches::Caches;
 use crate::machine::{self, Appearance};
 use crate::paths::{Granted, Kind, Presence};
 use crate::points::{Places, Points};
-use crate::policy::{Mode, Network};
+use crate::policy::{Mode, Network, Permission};
 use crate::rights::{Right, Rights};
 use crate::scratch::Entry;
 use crate::step::{EMPTY_FILE, Step};
@@ -44,10 +44,10 @@ fn fixed_entries() -> BTreeMap<PathBuf, Entry> {
 }
 
 /// The first acts of every assembly in memory, which can be done before it is known what is granted.
-pub(crate) fn beginning(memory: Option<u64>) -> Result<Vec<Act>, Error> {
+pub(crate) fn beginning(memory: Option<u64>, nested: Permission) -> Result<Vec<Act>, Error> {
     let mut acts = Acts::default();
     acts.push(Step::Private, "keep mounts from the host");
-    acts.memory_root(memory, &Places::beside(&[]))?;
+    acts.memory_root(memory, &Places::beside(&[]), nested)?;
     Ok(acts.0)
 }
 
@@ -58,18 +58,11 @@ pub(crate) struct Act {
     pub(crate) words: String,
 }
 
-/// The acts in order, and every tree that will be visible.
+/// The acts in order, and every tree of the host that will be visible.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     pub(crate) acts: Vec<Act>,
-    visible: Vec<PathBuf>,
-}
-
-impl Assembly {
-    /// Whether a path lies in a tree of the host that will be visible.
-    pub(crate) fn shows(&self, path: &Path) -> bool {
-        self.visible.iter().any(|tree| path.starts_with(tree))
-    }
+    pub(crate) visible: Vec<PathBuf>,
 }
 
 /// What an assembly is made of. The grants are ordered and in no conflict.
@@ -81,6 +74,8 @@ pub(crate) struct Ingredients<'a> {
     pub(crate) private: &'a Private,
     pub(crate) network: &'a Network,
     pub(crate) caches: &'a Caches,
+    /// Whether commands may make user namespaces, for which they write maps in `/proc`.
+    pub(crate) nested: Permission,
     /// Bytes of shared memory, and of private places in memory; half of the machine's when absent.
     pub(crate) memory: Option<u64>,
 }
@@ -94,6 +89,7 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
         private,
         network,
         caches,
+        nested,
         memory,
     } = ingredients;
     let mut parts = machine::parts(network)?;
@@ -155,10 +151,10 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
             scratch.fill_root(&builder.entries)?;
             let at = absolute(scratch.root())?;
             acts.push(Step::Root { at }, "mount the prepared root");
-            acts.process_files()?;
+            acts.process_files(nested)?;
         }
         Private::Memory => {
-            acts.memory_root(memory, places)?;
+            acts.memory_root(memory, places, nested)?;
             let fixed = fixed_entries();
             let mut entries = std::mem::take(&mut builder.entries);
             entries.retain(|path, entry| fixed.get(path) != Some(entry));
@@ -283,11 +279,23 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
         );
     }
     acts.0.extend(caches.acts(private, memory)?);
+    if nested == Permission::Allowed {
+        acts.push(
+            Step::Writable {
+                at: inside(Path::new("/proc"))?,
+            },
+            "let the maps of user namespaces be written",
+        );
+    }
     acts.push(Step::Pivot, "let the host's root go");
 
     rights.allow(c"/".to_owned(), Right::List);
     rights.allow(c"/etc".to_owned(), Right::Read);
-    rights.allow(c"/proc".to_owned(), Right::Read);
+    let processes = match nested {
+        Permission::Refused => Right::Read,
+        Permission::Allowed => Right::ReadAndWrite,
+    };
+    rights.allow(c"/proc".to_owned(), processes);
     rights.allow(c"/run".to_owned(), Right::Read);
     rights.allow(c"/dev".to_owned(), Right::Devices);
     rights.allow(c"/dev/shm".to_owned(), Right::Change);
@@ -309,18 +317,24 @@ impl Acts {
     }
 
     /// Makes a root in memory with what is in every one.
-    fn memory_root(&mut self, memory: Option<u64>, places: &Places) -> Result<(), Error> {
+    fn memory_root(&mut self, memory: Option<u64>, places: &Places, nested: Permission) -> Result<(), Error> {
         let size = memory.map_or_else(String::new, |bytes| format!(",size={bytes}"));
         let options = absolute(Path::new(&format!("mode=0755{size}")))?;
         self.push(Step::MemoryRoot { options }, "make a root in memory");
         self.entries(fixed_entries(), places)?;
-        self.process_files()
+        self.process_files(nested)
     }
 
-    fn process_files(&mut self) -> Result<(), Error> {
-        let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-        // Read-only as a whole: to root outside, /proc/sys and its like would be writable inside. And without the warden,
-        // whose command line is the host's: a command may see what it could look into, which is its own processes.
+    fn process_files(&mut self, nested: Permission) -> Result<(), Error> {
+        let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+        let flags = match nested {
+            // Read-only as a whole: to root outside, /proc/sys and its like would be writable inside.
+            Permission::Refused => flags | libc::MS_RDONLY,
+            // To an ordinary user they are not.
+            Permission::Allowed => flags,
+        };
+        // Without the warden, whose command line is the host's: a command may see what it could look into, which is its own
+        // processes.
         self.filesystem(c"proc", "/proc", flags, "hidepid=ptraceable".to_owned())
     }
 

@@ -1,18 +1,21 @@
 //! The checked and prepared boundary, and the commands that run in it.
 
-use crate::assembly::{self, Act, Ingredients};
-use crate::caches::{Caches, ShownCache};
-use crate::confinement::{Connected, Prepared, Seclusion};
-use crate::enforced::{Bound, Enforced};
-use crate::ground::Ground;
+use crate::assembly::{self, Act};
+use crate::caches::ShownCache;
+use crate::confinement::{Prepared, Scope, Seclusion, Single};
+use crate::enforced::{Bound, Bounds, Certain, Enforced, Group, Quota};
+use crate::exhausted::Exhausted;
+use crate::filter::Profile;
+use crate::group::{Leaf, Wanted};
 use crate::guard::Guarded;
+use crate::laid::{Laid, profile};
 use crate::layers::{Layer, LayerSet};
 use crate::points::Places;
-use crate::policy::{Access, Network, Policy, Resources, Workspace};
-use crate::rights::Rights;
+use crate::policy::{Access, Network, Permission, Policy, Resources, Workspace};
+use crate::quota::{self, Meter};
 use crate::step::Step;
 use crate::why::Roles;
-use crate::{Error, Gateway, Outside, Private, Scratch, filter, git, network, paths};
+use crate::{Error, Gateway, Ground, Outside, Private, Scratch, filter, git, network, paths};
 use coder_process::{Command, Confinement, Limits, Unconfined};
 use std::ffi::OsString;
 use std::fs;
@@ -33,11 +36,15 @@ pub struct Boundary {
     /// What holds the source checkout with full access, where there is one to hold.
     pub(crate) guard: Option<Arc<Guarded>>,
     planned: Enforced,
-    abi: u32,
+    certain: Certain,
+    ground: Ground,
     environment: Vec<(OsString, OsString)>,
     directory: Option<PathBuf>,
     limits: Limits,
     unguarded: Vec<PathBuf>,
+    unheld: Vec<PathBuf>,
+    /// What a control group of each command counts.
+    counted: Option<Wanted>,
     pub(crate) network: Network,
     /// For words about a place: what is sealed, and what each granted place was granted as.
     pub(crate) sealed: Vec<PathBuf>,
@@ -85,13 +92,17 @@ impl Boundary {
     /// [`Error::Early`] when no process can be made, [`Error::Filter`] on an unknown architecture.
     pub fn early(network: &Network, resources: &Resources) -> Result<Early, Error> {
         let namespaces = namespaces(network);
-        let ground = Ground::default();
-        let beginning = acts(assembly::beginning(resources.memory_bytes)?, namespaces, ground);
+        let profile = Profile::default();
+        let beginning = acts(
+            assembly::beginning(resources.private_bytes(), Permission::Refused)?,
+            namespaces,
+        );
         let seclusion = Seclusion {
             namespaces,
             beginning: beginning.clone(),
-            filter: filter::program()?,
-            ground,
+            filter: filter::program(profile)?,
+            ground: Ground::default(),
+            profile,
         };
         let started = coder_process::Early::start(Arc::new(seclusion)).map_err(|source| Error::Early { source })?;
         Ok(Early { started, beginning })
@@ -131,28 +142,27 @@ impl Boundary {
             });
         }
         let grants = paths::ordered(grants);
-        let mut places = Places::beside(&grants);
-        if !policy.caches.is_empty() {
-            places = places.with_whole_home(&grants);
-        }
-        let caches = Caches::prepare(&policy.caches, &grants, &sealed, &places, &private)?;
-        let mut rights = Rights::new()?;
-        let ingredients = Ingredients {
-            grants: &grants,
-            sealed: &sealed,
-            places: &places,
-            private: &private,
-            network: &policy.network,
-            caches: &caches,
-            memory: policy.resources.memory_bytes,
+        let profile = profile(&policy)?;
+        let laid = if ground.gives(Layer::AssembledRoot) {
+            Laid::assembled(&policy, &private, &grants, &sealed, profile)?
+        } else {
+            Laid::in_the_hosts_root(&policy, &private, &grants, &sealed, profile)?
         };
-        let assembly = assembly::assemble(ingredients, &mut rights)?;
+        let Laid {
+            acts: assembled,
+            files,
+            visible,
+            unheld,
+            places,
+            caches,
+            abi,
+        } = laid;
         let directory = match &policy.directory {
             None => workspace.unwrap_or_else(|| places.home.clone()),
             Some(directory) if places.hold_directory(directory, &private) => directory.clone(),
             Some(directory) => {
                 let directory = paths::resolve("directory", directory)?;
-                if !assembly.shows(&directory) {
+                if !visible.iter().any(|tree| directory.starts_with(tree)) {
                     return Err(Error::DirectoryHidden { path: directory });
                 }
                 directory
@@ -163,31 +173,47 @@ impl Boundary {
             .iter()
             .filter(|layer| ground.gives(*layer))
             .collect();
-        let all = acts(assembly.acts, namespaces, ground);
-        let abi = rights.abi();
-        let scoped = rights.scoped();
-        let beginning = match private {
-            Private::Memory => acts(assembly::beginning(policy.resources.memory_bytes)?, namespaces, ground),
-            Private::Directory(_) => Vec::new(),
+        let all = acts(assembled, namespaces);
+        let scratch = match (&private, policy.resources.scratch_bytes) {
+            (_, None) => Quota::None,
+            (Private::Memory, Some(bytes)) => Quota::Memory(bytes),
+            (Private::Directory(_), Some(bytes)) => Quota::Counted(bytes),
         };
-        let prepared = Prepared {
-            seclusion: Seclusion {
+        let beginning = match private {
+            Private::Memory => acts(
+                assembly::beginning(policy.resources.private_bytes(), policy.nested_namespaces)?,
                 namespaces,
-                beginning,
-                filter: filter::program()?,
-                ground,
-            },
-            acts: all,
-            rights,
-            private,
+            ),
+            Private::Directory(_) => Vec::new(),
         };
         let layers = LayerSet::of_a_boundary()
             .filter(|layer| ground.gives(*layer))
-            .filter(|layer| scoped || *layer != Layer::LandlockScope)
+            .filter(|layer| files.scope() == Scope::Own || *layer != Layer::LandlockScope)
             .filter(|layer| {
                 policy.network != Network::Host || !matches!(layer, Layer::NetworkNamespace | Layer::Loopback)
             })
             .collect::<LayerSet>();
+        let prepared = Prepared {
+            seclusion: Seclusion {
+                namespaces,
+                beginning,
+                filter: filter::program(profile)?,
+                ground,
+                profile,
+            },
+            acts: all,
+            kept: files.kept(),
+            files,
+            private,
+        };
+        let counted = counted(&policy.resources);
+        let certain = Certain {
+            access: policy.access,
+            network: policy.network.clone(),
+            abi,
+            profile,
+            bounds: bounds(&policy.resources, counted, scratch),
+        };
         let (layers, mut variables) = match &policy.network {
             Network::Allow(list) => (layers.with_gateway(), network::variables(list)),
             Network::None | Network::Host => (layers, Vec::new()),
@@ -195,16 +221,19 @@ impl Boundary {
         variables.extend(policy.environment);
         let roles = grants.iter().map(|granted| (granted.path.clone(), granted.role));
         Ok(Self {
-            planned: Enforced::from_layers(policy.access, layers, abi, bounds(&policy.resources)),
-            abi,
+            planned: Enforced::from_layers(&certain, layers),
+            certain,
+            ground,
+            unheld,
             environment: environment(&places, variables),
             directory: Some(directory),
-            limits: limits(&policy.resources),
+            limits: limits(&policy.resources, counted.map(|(wanted, _)| wanted)),
+            counted: counted.map(|(wanted, _)| wanted),
             unguarded,
             roles: roles.collect(),
             network: policy.network,
             sealed,
-            caches: caches.shown,
+            caches,
             prepared: Some(Arc::new(prepared)),
             guard: None,
         })
@@ -221,12 +250,22 @@ impl Boundary {
         let directory = directory
             .map(|directory| paths::resolve("directory", &directory))
             .transpose()?;
-        Ok(Self {
-            planned: Enforced::from_layers(Access::Full, layers, 0, bounds(&policy.resources)),
+        let certain = Certain {
+            access: Access::Full,
+            network: policy.network,
             abi: 0,
+            profile: Profile::default(),
+            bounds: bounds(&policy.resources, None, Quota::None),
+        };
+        Ok(Self {
+            planned: Enforced::from_layers(&certain, layers),
+            certain,
+            ground: policy.ground,
+            unheld: Vec::new(),
             environment,
             directory,
-            limits: limits(&policy.resources),
+            limits: limits(&policy.resources, None),
+            counted: None,
             unguarded: Vec::new(),
             network: Network::Host,
             sealed: Vec::new(),
@@ -274,14 +313,23 @@ impl Boundary {
         gateway: Option<&Gateway>,
         person: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Command {
-        let confinement: Arc<dyn Confinement> = match (&self.prepared, gateway, &self.guard) {
-            (Some(prepared), Some(gateway), _) => Arc::new(Connected::new(prepared.clone(), gateway.given())),
-            (Some(prepared), None, _) => prepared.clone(),
-            (None, _, Some(guard)) => guard.clone(),
-            (None, _, None) => Arc::new(Unconfined),
+        let quota = self.quota().map(Arc::new);
+        let group = self.counted.map(Leaf::create);
+        let confinement: Arc<dyn Confinement> = match (&self.prepared, &self.guard) {
+            (Some(prepared), _) if gateway.is_none() && group.is_none() && quota.is_none() => prepared.clone(),
+            (Some(prepared), _) => {
+                let gateway = gateway.map(Gateway::given);
+                Arc::new(Single::new(prepared.clone(), gateway, group, quota.clone()))
+            }
+            (None, Some(guard)) => guard.clone(),
+            (None, None) => Arc::new(Unconfined),
         };
-        let command = Command::new(program)
-            .confinement(confinement)
+        let command = Command::new(program).confinement(confinement);
+        let command = match quota {
+            Some(quota) => command.patrol(quota::EVERY, Arc::new(move || quota.look())),
+            None => command,
+        };
+        let command = command
             .limits(self.limits)
             .variables(person)
             .variables(self.environment.iter().cloned());
@@ -289,6 +337,20 @@ impl Boundary {
             Some(directory) => command.directory(directory),
             None => command,
         }
+    }
+
+    /// The count of the private directory's bytes, where they are bounded and no filesystem of their own bounds them.
+    fn quota(&self) -> Option<Meter> {
+        match self.certain.bounds.scratch {
+            Quota::Counted(bytes) => self.scratch().map(|scratch| Meter::new(scratch, bytes)),
+            Quota::Memory(_) | Quota::None => None,
+        }
+    }
+
+    /// What of a command's bounds ran out, from the `exhausted` of its outcome.
+    #[must_use]
+    pub fn exhausted(&self, outcome_exhausted: u64) -> Exhausted {
+        Exhausted::read(outcome_exhausted, &self.certain.bounds)
     }
 
     /// What every command will be held by, if the kernel gives all that is asked of it.
@@ -300,9 +362,19 @@ impl Boundary {
     /// What a command really was held by, from the `layers` of its outcome.
     #[must_use]
     pub fn enforced(&self, outcome_layers: u64) -> Enforced {
-        let layers = LayerSet::from_bits(outcome_layers);
-        let bounds = (self.planned.memory, self.planned.process_count);
-        Enforced::from_layers(self.planned.access, layers, self.abi, bounds)
+        Enforced::from_layers(&self.certain, LayerSet::from_bits(outcome_layers))
+    }
+
+    /// Which network commands see.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The least that a command must be held by for what its access mode promises on this ground.
+    #[must_use]
+    pub fn demand(&self) -> Enforced {
+        Enforced::least_on(self.certain.access, &self.certain.network, self.ground)
     }
 
     /// The private directory behind the commands' home and `/tmp`; absent with full access and with
@@ -336,6 +408,13 @@ impl Boundary {
     pub fn unguarded(&self) -> &[PathBuf] {
         &self.unguarded
     }
+
+    /// Files and directories that Git would obey, and that nothing holds in place at this level: compare them before and
+    /// after a run.
+    #[must_use]
+    pub fn unheld(&self) -> &[PathBuf] {
+        &self.unheld
+    }
 }
 
 fn namespaces(network: &Network) -> LayerSet {
@@ -360,11 +439,9 @@ fn ceiling(workspace: Option<&Workspace>) -> Option<OsString> {
 }
 
 /// Puts the id maps before the assembly's acts, since mounting needs them.
-fn acts(assembly: Vec<Act>, namespaces: LayerSet, ground: Ground) -> Vec<Act> {
+fn acts(assembly: Vec<Act>, namespaces: LayerSet) -> Vec<Act> {
     let mut acts = id_maps(namespaces);
-    if ground.gives(Layer::AssembledRoot) {
-        acts.extend(assembly);
-    }
+    acts.extend(assembly);
     acts
 }
 
@@ -391,25 +468,47 @@ pub(crate) fn id_maps(namespaces: LayerSet) -> Vec<Act> {
     acts
 }
 
-fn limits(resources: &Resources) -> Limits {
+/// What bounds each process by itself: what no group counts.
+fn limits(resources: &Resources, counted: Option<Wanted>) -> Limits {
+    let counted = counted.unwrap_or_default();
+    let unless = |bound: Option<u64>, counted: Option<u64>| bound.filter(|_| counted.is_none());
     Limits {
         address_space: None,
-        data: resources.memory_bytes,
-        processes: resources.processes,
+        data: unless(resources.memory_bytes, counted.memory),
+        processes: unless(resources.processes, counted.pids),
         open_files: resources.open_files,
         file_size: resources.file_bytes,
         cpu_seconds: resources.cpu_seconds,
     }
 }
 
-fn bounds(resources: &Resources) -> (Bound, Bound) {
-    let memory = resources.memory_bytes.map_or(Bound::None, Bound::PerProcess);
-    let processes = match resources.processes {
-        // The kernel counts the processes of a user in a user namespace, but not root's.
-        Some(count) if !rustix::process::geteuid().is_root() => Bound::Together(count),
-        Some(_) | None => Bound::None,
+/// What a control group would count, where this machine lets this user make one.
+fn counted(resources: &Resources) -> Option<(Wanted, Group)> {
+    let wanted = Wanted {
+        memory: resources.memory_bytes,
+        pids: resources.processes,
     };
-    (memory, processes)
+    (wanted != Wanted::default()).then(|| wanted.counted())?
+}
+
+fn bounds(resources: &Resources, counted: Option<(Wanted, Group)>, scratch: Quota) -> Bounds {
+    let each = |bound: Option<u64>| bound.map_or(Bound::None, Bound::PerProcess);
+    let (wanted, group) = counted.unzip();
+    let wanted = wanted.unwrap_or_default();
+    Bounds {
+        memory: wanted.memory.map_or(each(resources.memory_bytes), Bound::Together),
+        processes: match (wanted.pids, resources.processes) {
+            (Some(count), _) => Bound::Together(count),
+            // The kernel counts the processes of a user in a user namespace, but not root's.
+            (None, Some(count)) if !rustix::process::geteuid().is_root() => Bound::Together(count),
+            (None, Some(_) | None) => Bound::None,
+        },
+        open_files: each(resources.open_files),
+        file_bytes: each(resources.file_bytes),
+        cpu_seconds: each(resources.cpu_seconds),
+        scratch,
+        group,
+    }
 }
 
 /// What every command gets, the policy's own last.

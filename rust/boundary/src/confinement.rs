@@ -3,15 +3,20 @@
 
 use crate::Private;
 use crate::assembly::Act;
+use crate::exhausted::Exhausted;
+use crate::filter::Profile;
 use crate::ground::Ground;
+use crate::group::{Leaf, Spent};
 use crate::layers::{Layer, LayerSet};
 use crate::network;
+use crate::quota::Meter;
 use crate::rights::Rights;
 use crate::step::Step;
-use crate::system::{self, Called};
+use crate::system::{self, Called, Descriptor};
 use coder_process::{Confinement, Failure};
 use seccompiler::BpfProgram;
-use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 /// Everything the children need, and the private places, which must outlive them.
@@ -19,8 +24,53 @@ use std::sync::Arc;
 pub(crate) struct Prepared {
     pub(crate) seclusion: Seclusion,
     pub(crate) acts: Vec<Act>,
-    pub(crate) rights: Rights,
+    pub(crate) files: Files,
     pub(crate) private: Private,
+    /// What stays open in the children for the restrictions: the ruleset.
+    pub(crate) kept: Vec<RawFd>,
+}
+
+/// How Landlock comes to hold the files.
+#[derive(Debug)]
+pub(crate) enum Files {
+    /// By rules on the files of the assembled root, which exist only in the child.
+    Assembled(Rights),
+    /// By a ruleset on the host's own files.
+    Host { ruleset: Descriptor, rights: Rights },
+    /// Not at all.
+    Unheld,
+}
+
+impl Files {
+    pub(crate) fn scope(&self) -> Scope {
+        match self {
+            Self::Assembled(rights) | Self::Host { rights, .. } => rights.scope(),
+            Self::Unheld => Scope::Host,
+        }
+    }
+
+    /// The rules, where there are any.
+    pub(crate) fn rights(&self) -> Option<&Rights> {
+        match self {
+            Self::Assembled(rights) | Self::Host { rights, .. } => Some(rights),
+            Self::Unheld => None,
+        }
+    }
+
+    /// What the child needs open.
+    pub(crate) fn kept(&self) -> Vec<RawFd> {
+        match self {
+            Self::Host { ruleset, .. } => vec![ruleset.raw()],
+            Self::Assembled(_) | Self::Unheld => Vec::new(),
+        }
+    }
+}
+
+/// Whether Landlock also holds signals and abstract sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Own,
+    Host,
 }
 
 /// What holds a command whatever it is granted, so that it can be begun before that is known.
@@ -32,6 +82,8 @@ pub(crate) struct Seclusion {
     pub(crate) filter: BpfProgram,
     /// What is to be had here; the rest is left out.
     pub(crate) ground: Ground,
+    /// What the filter was built for.
+    pub(crate) profile: Profile,
 }
 
 /// The acts of the command's own process, after those of the list. All but the last need no root, and are done while it
@@ -48,6 +100,9 @@ const FIRST_RESTRICTION: u32 = 1 << 16;
 
 /// The act of a command that has a gateway.
 const GATEWAY: u32 = FIRST_RESTRICTION - 1;
+
+/// The act of a command that has a control group.
+const GROUP: u32 = FIRST_RESTRICTION - 2;
 
 /// Each namespace and its flag; of several that are refused together, the first is the one a person looks for.
 pub(crate) const NAMESPACES: [(Layer, i32); 6] = [
@@ -115,9 +170,9 @@ impl Seclusion {
 }
 
 impl Prepared {
-    /// Whether an early warden has begun as this would.
+    /// Whether an early warden, which has the usual filter on all of the ground, has begun as this would.
     pub(crate) fn begins_with(&self, beginning: &[Act]) -> bool {
-        self.seclusion.ground == Ground::default()
+        (self.seclusion.ground, self.seclusion.profile) == (Ground::default(), Profile::default())
             && self.seclusion.beginning == beginning
             && self.acts.starts_with(beginning)
     }
@@ -151,6 +206,21 @@ fn restriction_words(act: u32) -> Option<String> {
 
 /// Gives up every capability but these, by their bits, and with none kept what user id 0 would get at exec.
 pub(crate) fn drop_capabilities_but(kept: u64) -> Called<()> {
+    match drop_bounding_set_but(kept) {
+        Ok(()) if kept == 0 => {
+            system::control(libc::PR_SET_SECUREBITS, SECURE_BITS as libc::c_ulong, 0)?;
+        }
+        Ok(()) => {}
+        // Outside a user namespace of its own an ordinary user has no right to bind itself so. It has no capability
+        // either, and without new privileges no program and no user id brings one.
+        Err(libc::EPERM) if kept == 0 => {}
+        Err(errno) => return Err(errno),
+    }
+    system::control(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, 0)?;
+    system::keep_capabilities(kept)
+}
+
+fn drop_bounding_set_but(kept: u64) -> Called<()> {
     for capability in (0..CAPABILITIES).filter(|capability| kept & (1 << capability) == 0) {
         match system::control(libc::PR_CAPBSET_DROP, capability, 0) {
             Ok(_) => {}
@@ -159,11 +229,7 @@ pub(crate) fn drop_capabilities_but(kept: u64) -> Called<()> {
             Err(errno) => return Err(errno),
         }
     }
-    system::control(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, 0)?;
-    if kept == 0 {
-        system::control(libc::PR_SET_SECUREBITS, SECURE_BITS as libc::c_ulong, 0)?;
-    }
-    system::keep_capabilities(kept)
+    Ok(())
 }
 
 // SAFETY: all three make system calls through `coder_process` on memory prepared in the host. They neither allocate nor
@@ -174,7 +240,7 @@ unsafe impl Confinement for Prepared {
     }
 
     fn kept_descriptors(&self) -> &[RawFd] {
-        &[]
+        &self.kept
     }
 
     fn enter(&self) -> Result<u64, Failure> {
@@ -192,12 +258,15 @@ unsafe impl Confinement for Prepared {
     fn restrict(&self) -> Result<u64, Failure> {
         // Its rules name files of the root.
         let applied = self.seclusion.apply(Layer::Landlock, || {
-            self.rights.restrict()?;
+            match &self.files {
+                Files::Assembled(rights) => rights.restrict()?,
+                Files::Host { ruleset, .. } => system::landlock_restrict(ruleset)?,
+                Files::Unheld => return Ok(LayerSet::EMPTY),
+            }
             let applied = LayerSet::EMPTY.with(Layer::Landlock);
-            Ok(if self.rights.scoped() {
-                applied.with(Layer::LandlockScope)
-            } else {
-                applied
+            Ok(match self.files.scope() {
+                Scope::Own => applied.with(Layer::LandlockScope),
+                Scope::Host => applied,
             })
         })?;
         Ok(applied.bits())
@@ -219,32 +288,59 @@ fn unconnected() -> Result<LayerSet, Failure> {
     Ok(LayerSet::EMPTY)
 }
 
-/// A prepared confinement with one command's gateway.
-pub(crate) struct Connected {
+/// A prepared confinement with what only one command has: a gateway, a control group.
+pub(crate) struct Single {
     prepared: Arc<Prepared>,
     /// Kept open in the host until the command has started.
-    _given: Arc<OwnedFd>,
-    way_out: [RawFd; 1],
+    gateway: Option<Arc<OwnedFd>>,
+    group: Option<Joined>,
+    quota: Option<Arc<Meter>>,
+    kept: Vec<RawFd>,
 }
 
-impl Connected {
-    pub(crate) fn new(prepared: Arc<Prepared>, given: Arc<OwnedFd>) -> Self {
+/// A command's control group, or why there is none. It was planned, so that without it the command does not start.
+pub(crate) enum Joined {
+    Leaf { leaf: Leaf, processes: Vec<RawFd> },
+    Failed(i32),
+}
+
+impl Single {
+    pub(crate) fn new(
+        prepared: Arc<Prepared>,
+        gateway: Option<Arc<OwnedFd>>,
+        group: Option<io::Result<Leaf>>,
+        quota: Option<Arc<Meter>>,
+    ) -> Self {
+        let group = group.map(|leaf| match leaf {
+            Ok(leaf) => Joined::Leaf {
+                processes: leaf.descriptors(),
+                leaf,
+            },
+            Err(error) => Joined::Failed(error.raw_os_error().unwrap_or(libc::EIO)),
+        });
+        let mut kept = prepared.kept.clone();
+        kept.extend(gateway.iter().map(AsRawFd::as_raw_fd));
+        if let Some(Joined::Leaf { processes, .. }) = &group {
+            kept.extend(processes);
+        }
         Self {
             prepared,
-            way_out: [given.as_raw_fd()],
-            _given: given,
+            gateway,
+            group,
+            quota,
+            kept,
         }
     }
 }
 
-// SAFETY: as above; making and handing over the listener are system calls on the stack, too.
-unsafe impl Confinement for Connected {
+// SAFETY: as above; making and handing over the listener, and joining a group, are system calls on the stack, too.
+unsafe impl Confinement for Single {
     fn namespaces(&self) -> u64 {
         self.prepared.namespaces()
     }
 
     fn kept_descriptors(&self) -> &[RawFd] {
-        &self.way_out
+        &self.kept
     }
 
     fn enter(&self) -> Result<u64, Failure> {
@@ -252,16 +348,40 @@ unsafe impl Confinement for Connected {
     }
 
     fn seclude(&self) -> Result<u64, Failure> {
-        let [way_out] = self.way_out;
+        let Some(way_out) = &self.gateway else {
+            return self.prepared.seclude();
+        };
         self.prepared.seclusion.seclude(|| {
-            system::hand_over_listener(way_out, network::PORT)
+            system::hand_over_listener(way_out.as_raw_fd(), network::PORT)
                 .map(|()| LayerSet::EMPTY.with_gateway())
                 .map_err(|errno| Failure { act: GATEWAY, errno })
         })
     }
 
     fn restrict(&self) -> Result<u64, Failure> {
-        self.prepared.restrict()
+        let layers = self.prepared.restrict()?;
+        let failed = |errno| Failure { act: GROUP, errno };
+        // Last of all. While it shares the host's memory, a process in the group whose memory runs out would take the
+        // host with it; so the group's bound is never as small as what becoming the program takes.
+        match &self.group {
+            Some(Joined::Leaf { processes, .. }) => {
+                for processes in processes {
+                    system::write_all(*processes, b"0").map_err(failed)?;
+                }
+            }
+            Some(Joined::Failed(errno)) => return Err(failed(*errno)),
+            None => {}
+        }
+        Ok(layers)
+    }
+
+    fn exhausted(&self) -> u64 {
+        let spent = match &self.group {
+            Some(Joined::Leaf { leaf, .. }) => leaf.spent(),
+            Some(Joined::Failed(_)) | None => Spent::default(),
+        };
+        let over = self.quota.as_ref().is_some_and(|quota| quota.is_over());
+        Exhausted::bits(spent, over)
     }
 
     fn act_name(&self, act: u32) -> String {
@@ -271,6 +391,7 @@ unsafe impl Confinement for Connected {
                         this program configure its network namespace, or use `none` or `host`)"
                     .to_owned()
             }
+            GROUP => "join the control group that bounds the command's memory and processes".to_owned(),
             act => self.prepared.act_name(act),
         }
     }

@@ -7,7 +7,17 @@ fn all() -> LayerSet {
 }
 
 fn enforced(layers: LayerSet) -> Enforced {
-    Enforced::from_layers(Access::Boundary, layers, 6, (Bound::PerProcess(1 << 30), Bound::None))
+    let certain = Certain {
+        access: Access::Boundary,
+        network: Network::None,
+        abi: 6,
+        profile: Profile::default(),
+        bounds: Bounds {
+            memory: Bound::PerProcess(1 << 30),
+            ..Bounds::default()
+        },
+    };
+    Enforced::from_layers(&certain, layers)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Why a boundary was refused. Each variant is one failed act with its path; a refusal never leaves a weaker boundary.
 //! What fails while a command starts is an error of `coder_process`, worded by this crate's acts.
 
-use crate::Layer;
+use crate::{Layer, Level};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -166,6 +166,46 @@ pub enum Error {
         /// The kernel's reason.
         source: io::Error,
     },
+    /// The machine gives less than is accepted.
+    #[error(
+        "the level `{least}` is required, and this machine gives {}: {gap}",
+        level.map_or_else(|| "no level at all".to_owned(), |level| format!("`{level}`"))
+    )]
+    LevelTooLow {
+        /// The least that is accepted.
+        least: Level,
+        /// What there is.
+        level: Option<Level>,
+        /// The first layer that is missing, why, and what to do.
+        gap: String,
+    },
+    /// A path cannot be held without an assembled root.
+    #[error(
+        "{role} `{}` cannot be held in place at the level `{level}`: Landlock takes nothing away beneath what it \
+         grants; grant less around it, or require `namespaces`", path.display()
+    )]
+    NeedsRoot {
+        /// What the path was given as.
+        role: &'static str,
+        /// Resolved.
+        path: PathBuf,
+        /// What there is.
+        level: Level,
+    },
+    /// Something was asked for that needs a layer this machine does not give.
+    #[error("{asked} needs the layer {layer}, which is not to be had here: {}", layer.fix())]
+    NeedsLayer {
+        /// What was asked for.
+        asked: &'static str,
+        /// Which layer.
+        layer: Layer,
+    },
+    /// Nested user namespaces were asked for by root.
+    #[error(
+        "nested user namespaces are not for root: the writable `/proc` they take would give root the machine's settings; \
+         run as an ordinary user"
+    )]
+    NestedForRoot,
     /// The processes that wait for a command could not be started.
     #[error("start the processes of the boundary")]
     Early {
@@ -205,6 +245,10 @@ impl Error {
             Self::Layer { .. } => "layer_unavailable",
             Self::NetworkEntry { .. } => "network_entry_invalid",
             Self::Gateway { .. } => "gateway_failed",
+            Self::LevelTooLow { .. } => "level_too_low",
+            Self::NeedsRoot { .. } => "needs_assembled_root",
+            Self::NeedsLayer { .. } => "needs_layer",
+            Self::NestedForRoot => "nested_for_root",
             Self::Early { .. } => "early_failed",
             Self::Filter { .. } => "filter_failed",
         }

@@ -1,4 +1,5 @@
-//! The filter of system calls: it refuses what reaches past the namespaces, and nothing they already isolate.
+//! The filter of system calls: it refuses what reaches past the namespaces, and nothing they already isolate. Where the
+//! kernel gives no namespace for something, the filter stands in for it as far as a filter can.
 //! Refused calls fail with `EPERM`, so that programs can go on; `clone3` and `openat2` fail with `ENOSYS`, since their flags lie in
 //! memory that a filter cannot read and every C library then falls back to `clone`, whose flags it can.
 
@@ -9,8 +10,63 @@ use self::assembler::Line::{Load, Otherwise, Unless, When};
 use self::assembler::Test::{AnyBit, Equal};
 use self::assembler::{Assembler, Goal, Line};
 use crate::Error;
+use crate::policy::Permission;
 use seccompiler::{BackendError, BpfProgram, TargetArch};
 use std::ffi::{c_int, c_long};
+
+/// Who holds something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum By {
+    /// A namespace: the filter has no part in it.
+    #[default]
+    Namespace,
+    /// The filter, for want of a namespace: it refuses the whole of it.
+    Filter,
+}
+
+/// What the filter is for in one boundary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Profile {
+    /// Sockets of the internet families.
+    pub(crate) internet: By,
+    /// Unix sockets, which lead to whatever listens in the host's root; pairs of them are harmless.
+    pub(crate) unix_sockets: By,
+    /// System V IPC and message queues.
+    pub(crate) ipc: By,
+    /// Signals to everybody at once, and other processes' limits. A filter cannot tell whose a process is, so signals to a
+    /// single one are Landlock's matter.
+    pub(crate) processes: By,
+    /// Looking into and steering processes of the same boundary.
+    pub(crate) debugger: Permission,
+    /// User namespaces and what comes with them.
+    pub(crate) nested_namespaces: Permission,
+}
+
+/// What a debugger needs.
+const DEBUGGER: [c_long; 3] = [
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+];
+
+/// System V IPC and POSIX message queues, with the calls that need only a number somebody else has found.
+const IPC: [c_long; 15] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_mq_notify,
+    libc::SYS_mq_getsetattr,
+];
 
 /// Calls refused whatever their arguments.
 const REFUSED: &[c_long] = &[
@@ -108,8 +164,8 @@ const FAMILIES: [c_int; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
 /// runs it once for every call number there is. So it is small, and few instructions lead to an answer: a foreign
 /// architecture is refused first, then a binary search finds the few calls that are not simply allowed. A general
 /// compiler's program, one linear chain of whole comparisons, costs as much as a namespace.
-pub(crate) fn program() -> Result<BpfProgram, Error> {
-    build().map_err(|source| Error::Filter { source })
+pub(crate) fn program(profile: Profile) -> Result<BpfProgram, Error> {
+    build(profile).map_err(|source| Error::Filter { source })
 }
 
 /// Calls whose flags or modes lie in memory, where no filter sees them. Programs take `ENOSYS` for an older kernel and use
@@ -138,15 +194,32 @@ const OPENING_HERE: Option<(c_long, u8, u8)> = Some((libc::SYS_open, 1, 2));
 #[cfg(not(target_arch = "x86_64"))]
 const OPENING_HERE: Option<(c_long, u8, u8)> = None;
 
-fn build() -> Result<BpfProgram, BackendError> {
-    let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
-    let refused = REFUSED
+/// The calls refused whatever their arguments.
+fn refused(profile: Profile) -> impl Iterator<Item = c_long> {
+    let allowed = move |call: &c_long| profile.debugger == Permission::Allowed && DEBUGGER.contains(call);
+    let ipc: &[c_long] = match profile.ipc {
+        By::Namespace => &[],
+        By::Filter => &IPC,
+    };
+    let always = REFUSED
         .iter()
         .chain(REFUSED_HERE)
-        .map(|call| (*call, Goal::Answer(Refuse)));
+        .copied()
+        .filter(move |call| !allowed(call));
+    let socket = without_sockets(profile).then_some(libc::SYS_socket);
+    always.chain(ipc.iter().copied()).chain(socket)
+}
+
+fn without_sockets(profile: Profile) -> bool {
+    FAMILIES.iter().all(|family| held(profile, *family) == By::Filter)
+}
+
+fn build(profile: Profile) -> Result<BpfProgram, BackendError> {
+    let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
+    let refused = refused(profile).map(|call| (call, Goal::Answer(Refuse)));
     let missing = MISSING.map(|call| (call, Goal::Answer(Missing)));
     let mut assembler = Assembler::default();
-    let inspected: Vec<_> = rules()
+    let inspected: Vec<_> = rules(profile)
         .into_iter()
         .map(|(call, lines)| (call, Goal::Block(assembler.block(lines))))
         .collect();
@@ -160,21 +233,34 @@ fn build() -> Result<BpfProgram, BackendError> {
 }
 
 /// The calls that are looked at, and what about their arguments.
-fn rules() -> Vec<(c_long, Vec<Line>)> {
+fn rules(profile: Profile) -> Vec<(c_long, Vec<Line>)> {
     let bits = |flags: &[c_int]| flags.iter().fold(0, |all, flag| all | flag.unsigned_abs());
     let making = bits(&NAMESPACES);
     // CLONE_NEWTIME shares its bit with clone's exit signal and exists for unshare alone.
     let leaving = making | libc::CLONE_NEWTIME.unsigned_abs();
-    let mut rules = vec![
-        (
-            libc::SYS_clone,
-            vec![Load(0), When(AnyBit(making), Refuse), Otherwise(Allow)],
-        ),
-        (
-            libc::SYS_unshare,
-            vec![Load(0), When(AnyBit(leaving), Refuse), Otherwise(Allow)],
-        ),
-    ];
+    let mut rules = Vec::new();
+    match profile.nested_namespaces {
+        Permission::Refused => {
+            for (call, flags) in [(libc::SYS_clone, making), (libc::SYS_unshare, leaving)] {
+                rules.push((call, vec![Load(0), When(AnyBit(flags), Refuse), Otherwise(Allow)]));
+            }
+        }
+        Permission::Allowed => {}
+    }
+    match profile.processes {
+        By::Namespace => {}
+        By::Filter => {
+            let everybody = u32::MAX;
+            rules.push((
+                libc::SYS_kill,
+                vec![Load(0), When(Equal(everybody), Refuse), Otherwise(Allow)],
+            ));
+            rules.push((
+                libc::SYS_prlimit64,
+                vec![Load(0), Unless(Equal(0), Refuse), Otherwise(Allow)],
+            ));
+        }
+    }
 
     // Both push input into a terminal, for the shell outside to run.
     let injecting = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| When(Equal(request as u32), Refuse));
@@ -183,15 +269,11 @@ fn rules() -> Vec<(c_long, Vec<Line>)> {
     let usual = PERSONALITIES.map(|domain| When(Equal(domain), Allow));
     rules.push((libc::SYS_personality, lines(Load(0), usual, [Otherwise(Refuse)])));
 
-    let listed = FAMILIES.map(|family| When(Equal(family.unsigned_abs()), Allow));
-    let routes = [
-        Unless(Equal(libc::AF_NETLINK.unsigned_abs()), Refuse),
-        Load(2),
-        When(Equal(libc::NETLINK_ROUTE.unsigned_abs()), Allow),
-        Otherwise(Refuse),
-    ];
-    rules.push((libc::SYS_socket, lines(Load(0), listed.clone(), routes)));
+    if !without_sockets(profile) {
+        rules.push((libc::SYS_socket, sockets(profile)));
+    }
     let netlink = When(Equal(libc::AF_NETLINK.unsigned_abs()), Allow);
+    let listed = FAMILIES.map(family);
     rules.push((
         libc::SYS_socketpair,
         lines(Load(0), listed, [netlink, Otherwise(Refuse)]),
@@ -213,6 +295,38 @@ fn rules() -> Vec<(c_long, Vec<Line>)> {
         rules.push((call, lending.into()));
     }
     rules
+}
+
+fn family(family: c_int) -> Line {
+    When(Equal(family.unsigned_abs()), Allow)
+}
+
+/// The families a socket may be of, which lead nowhere but where the boundary reaches.
+fn sockets(profile: Profile) -> Vec<Line> {
+    let mut lines = vec![Load(0)];
+    lines.extend(
+        FAMILIES
+            .into_iter()
+            .filter(|family| held(profile, *family) == By::Namespace)
+            .map(family),
+    );
+    if profile.internet == By::Namespace {
+        lines.extend([
+            Unless(Equal(libc::AF_NETLINK.unsigned_abs()), Refuse),
+            Load(2),
+            When(Equal(libc::NETLINK_ROUTE.unsigned_abs()), Allow),
+        ]);
+    }
+    lines.push(Otherwise(Refuse));
+    lines
+}
+
+fn held(profile: Profile, family: c_int) -> By {
+    if family == libc::AF_UNIX {
+        profile.unix_sockets
+    } else {
+        profile.internet
+    }
 }
 
 fn lines<const N: usize, const M: usize>(first: Line, middle: [Line; N], last: [Line; M]) -> Vec<Line> {

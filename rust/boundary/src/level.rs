@@ -1,8 +1,8 @@
 //! How much of a boundary is to be had, in one word: the least that a caller accepts is one of these, and so is what a
 //! command was held by. What each gives and lacks is in `docs/boundary.md`.
 
-#[cfg(any(test, feature = "escape-tests"))]
 use crate::layers::{Layer, LayerSet};
+use crate::policy::Network;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -34,6 +34,32 @@ impl Level {
             Self::Landlock => "landlock",
             Self::Namespaces => "namespaces",
             Self::Complete => "complete",
+        }
+    }
+
+    /// What a command was held by, in one word: nothing below the filter, the capabilities and the privileges is a level.
+    pub(crate) fn held(layers: LayerSet, network: &Network) -> Option<Self> {
+        let all = |wanted: &[Layer]| wanted.iter().all(|layer| layers.contains(*layer));
+        let behind = match network {
+            Network::None | Network::Allow(_) => Layer::NetworkNamespace,
+            // Abstract sockets belong to the network, which is then the host's.
+            Network::Host => Layer::LandlockScope,
+        };
+        if !all(&[Layer::SystemCalls, Layer::Capabilities, Layer::NoNewPrivileges]) {
+            None
+        } else if all(&[Layer::MountNamespace, Layer::ProcessNamespace, Layer::AssembledRoot]) {
+            let rest = [
+                Layer::UserNamespace,
+                Layer::IpcNamespace,
+                Layer::HostNameNamespace,
+                Layer::Landlock,
+                behind,
+            ];
+            Some(if all(&rest) { Self::Complete } else { Self::Namespaces })
+        } else if all(&[Layer::Landlock]) {
+            Some(Self::Landlock)
+        } else {
+            Some(Self::SystemCalls)
         }
     }
 

@@ -42,11 +42,15 @@ mod caches;
 mod confinement;
 mod enforced;
 mod error;
+mod exhausted;
 mod filter;
 mod fork;
 mod git;
 mod ground;
+mod group;
 mod guard;
+mod lacks;
+mod laid;
 mod layers;
 mod level;
 mod machine;
@@ -55,27 +59,33 @@ mod paths;
 mod points;
 mod policy;
 mod probe;
+mod quota;
 mod rights;
 mod scratch;
 mod seatbelt;
 mod step;
 mod system;
 pub mod toolchains;
+mod unrooted;
 mod why;
 
 pub use account::{Account, account};
 pub use boundary::{Boundary, Early};
 pub use caches::{CacheMethod, ShownCache};
 pub use enforced::{
-    AbstractSockets, Bound, Enforced, Namespace, Power, Reach, Root, Shortfall, SourceCheckout, SystemCalls,
+    AbstractSockets, Bound, Enforced, Group, Namespace, Power, Quota, Reach, Root, Shortfall, Signals, SourceCheckout,
+    SystemCalls,
 };
 pub use error::Error;
+pub use exhausted::Exhausted;
 pub use git::GIT_OBJECTS;
 pub use ground::Ground;
 pub use layers::{Layer, LayerSet, UnknownLayer};
 pub use level::{Level, UnknownLevel};
 pub use network::{AllowList, Connection, Connections, Entry, Gateway, HostName, Outside, Resolve, Verdict};
-pub use policy::{Access, Cache, ExactFile, GitView, Mode, Network, Policy, Quarantine, Resources, Workspace};
+pub use policy::{
+    Access, Cache, ExactFile, GitView, Mode, Network, Permission, Policy, Quarantine, Resources, Workspace,
+};
 pub use probe::{Capabilities, Finding, Gap, explain, probe};
 pub use scratch::{Private, Scratch};
 pub use seatbelt::seatbelt_profile;

@@ -53,6 +53,17 @@ pub enum Network {
     Allow(AllowList),
 }
 
+/// Whether something that is refused by default is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    /// It is not.
+    #[default]
+    Refused,
+    /// It is, and recorded with what is enforced.
+    Allowed,
+}
+
 /// How Git's own files are shown, so that Git works in the workspace and can be turned against nobody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitView {
@@ -91,12 +102,14 @@ pub struct Quarantine {
     pub borrowed: Vec<PathBuf>,
 }
 
-/// Upper bounds for each process of a command. `None` leaves the host's own bound.
+/// Upper bounds of a command. `None` leaves the host's own bound. Memory and processes are those of the whole tree where
+/// this user may make control groups; what really bounds them is in [`Enforced`](crate::Enforced).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resources {
-    /// Bytes of private writable memory of one process; also the size of `/dev/shm`.
+    /// Bytes of memory, of the tree or of one process; twice the size of `/dev/shm`. At least 16 MiB where a group counts
+    /// them.
     pub memory_bytes: Option<u64>,
-    /// Processes and threads in the boundary. The kernel does not hold root to it.
+    /// Processes and threads in the boundary. Without a group the kernel does not hold root to it.
     pub processes: Option<u64>,
     /// Open descriptors of one process.
     pub open_files: Option<u64>,
@@ -104,6 +117,22 @@ pub struct Resources {
     pub file_bytes: Option<u64>,
     /// Seconds of processor time of one process.
     pub cpu_seconds: Option<u64>,
+    /// Bytes of the private home and `/tmp` together.
+    pub scratch_bytes: Option<u64>,
+}
+
+impl Resources {
+    /// The bytes of each filesystem in memory: half of what may be used where nothing else is said, so that who fills one
+    /// is told of a full disk, instead of being ended for want of memory.
+    pub(crate) fn private_bytes(&self) -> Option<u64> {
+        self.scratch_bytes.or(self.memory_bytes.map(|bytes| bytes / 2))
+    }
+
+    /// Whether a control group would count any of them.
+    #[must_use]
+    pub fn count_together(&self) -> bool {
+        self.memory_bytes.is_some() || self.processes.is_some()
+    }
 }
 
 /// A readable file that must be the very one the caller looked at, by device and inode: a command whose file was replaced
@@ -161,6 +190,11 @@ pub struct Policy {
     pub environment: Vec<(OsString, OsString)>,
     /// Where commands start, absolute; the workspace when absent, else the private home.
     pub directory: Option<PathBuf>,
+    /// `ptrace` and `process_vm_*`, which then reach the processes of the boundary and no other. Needs a process namespace.
+    pub debugger: Permission,
+    /// User namespaces made by commands, and the others with them; mounts stay as they are. Not for root, to whom the
+    /// `/proc` that this takes would give the machine's settings.
+    pub nested_namespaces: Permission,
     /// Which layers are to be had; every one unless less was found and is accepted.
     pub ground: Ground,
 }

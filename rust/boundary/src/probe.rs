@@ -2,6 +2,7 @@
 //! no setting, since those tell what should work. Nothing of a trial outlives it.
 
 use crate::confinement::NAMESPACES;
+use crate::filter::Profile;
 use crate::fork::{self, Forked};
 use crate::layers::Layer;
 use crate::system::{self, Called, Descriptor, Handled};
@@ -59,6 +60,15 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
+    /// The first layer that is missing, in the order in which they are applied.
+    #[must_use]
+    pub fn first_gap(&self) -> Option<&Gap> {
+        self.findings.iter().find_map(|finding| match finding {
+            Finding::Missing(gap) => Some(gap),
+            Finding::Available(_) => None,
+        })
+    }
+
     /// The gaps that keep commands from running in a boundary. A missing loopback interface does not, nor a missing
     /// scope while commands have a network of their own.
     pub fn obstacles(&self) -> impl Iterator<Item = &Gap> {
@@ -94,27 +104,13 @@ pub fn explain(error: &coder_process::Error) -> Option<Gap> {
 /// [`Error::File`] when no process can be made to try in, [`Error::Filter`] when this architecture has no filter.
 pub fn probe() -> Result<Capabilities, Error> {
     let trial = Trial::prepare()?;
-    let failed = |act| {
-        move |errno| Error::File {
-            act,
-            path: "probe".into(),
-            source: io::Error::from_raw_os_error(errno),
-        }
-    };
-    let (reading, writing) = fork::pipe().map_err(failed("make a pipe for the"))?;
-    let child = match fork::fork().map_err(failed("make a process for the"))? {
-        Forked::Child => {
-            trial.run(&writing);
-            fork::exit_now()
-        }
-        Forked::Parent(child) => child,
-    };
-    drop(writing);
-    let mut records = Vec::new();
-    while let Ok(Some(record)) = fork::read_record(&reading) {
-        records.push(record);
+    let mut records = trial.records(Users::Own)?;
+    let is_user = |(index, _): &(u8, u8)| usize::from(*index) == Layer::UserNamespace as usize;
+    if let Some(refused) = records.iter().copied().find(is_user).filter(|(_, errno)| *errno != 0) {
+        // Half a user namespace would spoil the other trials, which root may pass without one.
+        records = trial.records(Users::Host)?;
+        records.insert(0, refused);
     }
-    fork::wait_for(child);
 
     let findings = Layer::ALL.into_iter().map(|layer| {
         match records.iter().find(|(index, _)| usize::from(*index) == layer as usize) {
@@ -130,6 +126,13 @@ pub fn probe() -> Result<Capabilities, Error> {
         findings: findings.collect(),
         landlock_abi: trial.abi.ok().map(i32::unsigned_abs),
     })
+}
+
+/// Whose users a trial has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Users {
+    Own,
+    Host,
 }
 
 /// What the trial needs, made ready before it.
@@ -152,7 +155,7 @@ impl Trial {
                 (c"/proc/self/gid_map", format!("{group} {group} 1\n").into_bytes()),
                 (c"/proc/self/uid_map", format!("{user} {user} 1\n").into_bytes()),
             ],
-            filter: filter::program()?,
+            filter: filter::program(Profile::default())?,
             abi,
             handled: Handled {
                 filesystem: AccessFs::from_all(known).bits(),
@@ -162,13 +165,45 @@ impl Trial {
         })
     }
 
+    /// Tries everything in a process of its own, and what each trial came to.
+    fn records(&self, users: Users) -> Result<Vec<(u8, u8)>, Error> {
+        let failed = |act| {
+            move |errno| Error::File {
+                act,
+                path: "probe".into(),
+                source: io::Error::from_raw_os_error(errno),
+            }
+        };
+        let (reading, writing) = fork::pipe().map_err(failed("make a pipe for the"))?;
+        let child = match fork::fork().map_err(failed("make a process for the"))? {
+            Forked::Child => {
+                self.run(users, &writing);
+                fork::exit_now()
+            }
+            Forked::Parent(child) => child,
+        };
+        drop(writing);
+        let mut records = Vec::new();
+        while let Ok(Some(record)) = fork::read_record(&reading) {
+            records.push(record);
+        }
+        fork::wait_for(child);
+        Ok(records)
+    }
+
     /// Runs in the child: system calls only.
-    fn run(&self, report: &Descriptor) {
+    fn run(&self, users: Users, report: &Descriptor) {
         let tell = |layer: Layer, tried: Called<()>| {
             let errno = tried.err().map_or(0, |errno| u8::try_from(errno).unwrap_or(u8::MAX));
             fork::write_record(report, (layer as u8, errno));
         };
-        tell(Layer::UserNamespace, self.user_namespace());
+        if users == Users::Own {
+            let made = self.user_namespace();
+            tell(Layer::UserNamespace, made);
+            if made.is_err() {
+                return;
+            }
+        }
         tell(
             Layer::MountNamespace,
             fork::unshare(libc::CLONE_NEWNS)
@@ -180,7 +215,12 @@ impl Trial {
         tell(Layer::Loopback, system::loopback_up());
         // The next child is the first process of the new namespace.
         match fork::unshare(libc::CLONE_NEWPID).and_then(|()| fork::fork()) {
-            Err(errno) => tell(Layer::ProcessNamespace, Err(errno)),
+            Err(errno) => {
+                tell(Layer::ProcessNamespace, Err(errno));
+                tell(Layer::AssembledRoot, Err(errno));
+                tell(Layer::SourceGuard, Err(errno));
+                self.restrictions(&tell);
+            }
             Ok(Forked::Parent(child)) => fork::wait_for(child),
             Ok(Forked::Child) => {
                 tell(Layer::ProcessNamespace, Ok(()));
@@ -188,18 +228,26 @@ impl Trial {
                 tell(Layer::AssembledRoot, root);
                 // It is made of the same acts.
                 tell(Layer::SourceGuard, root);
-                tell(Layer::NoNewPrivileges, system::control(libc::PR_SET_NO_NEW_PRIVS, 1, 0));
-                tell(Layer::Capabilities, system::control(libc::PR_CAPBSET_DROP, 0, 0));
-                tell(Layer::Landlock, self.landlock());
-                let scope = if self.handled.scoped == 0 {
-                    Err(libc::EOPNOTSUPP)
-                } else {
-                    Ok(())
-                };
-                tell(Layer::LandlockScope, scope);
-                tell(Layer::SystemCalls, system::install_filter(&self.filter));
+                self.restrictions(&tell);
             }
         }
+    }
+
+    fn restrictions(&self, tell: &impl Fn(Layer, Called<()>)) {
+        tell(Layer::NoNewPrivileges, system::control(libc::PR_SET_NO_NEW_PRIVS, 1, 0));
+        tell(
+            Layer::Capabilities,
+            system::control(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, 0)
+                .and_then(|()| system::keep_capabilities(0)),
+        );
+        tell(Layer::Landlock, self.landlock());
+        let scope = if self.handled.scoped == 0 {
+            Err(libc::EOPNOTSUPP)
+        } else {
+            self.abi.map(drop)
+        };
+        tell(Layer::LandlockScope, scope);
+        tell(Layer::SystemCalls, system::install_filter(&self.filter));
     }
 
     fn user_namespace(&self) -> Called<()> {

@@ -80,6 +80,7 @@ macro_rules! call {
 }
 
 /// A descriptor closed when it goes out of scope.
+#[derive(Debug)]
 pub(crate) struct Descriptor(pub(crate) c_int);
 
 impl Descriptor {
@@ -313,6 +314,12 @@ pub(crate) fn write_file(path: &CStr, line: &[u8]) -> Called<()> {
     // SAFETY: the path outlives the call.
     let file = unsafe { call!(libc::SYS_openat, HERE, path, flags) }.map(Descriptor::new)?;
     write_whole(&file, line)
+}
+
+/// Writes a few bytes to an open file of the kernel's, which takes them at once or not at all.
+pub(crate) fn write_all(file: c_int, bytes: &[u8]) -> Called<()> {
+    // SAFETY: the buffer outlives the call and its length is its own.
+    unsafe { call!(libc::SYS_write, file, bytes.as_ptr(), bytes.len()) }.map(drop)
 }
 
 fn write_whole(file: &Descriptor, bytes: &[u8]) -> Called<()> {

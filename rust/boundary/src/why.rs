@@ -8,7 +8,7 @@ pub(crate) use view::Seen;
 use self::view::{Node, View};
 use crate::layers::Layer;
 use crate::policy::Network;
-use crate::{Boundary, HostName};
+use crate::{Boundary, HostName, Level};
 use landlock::{AccessFs, BitFlags};
 use serde::Serialize;
 use std::fmt;
@@ -92,14 +92,22 @@ impl Boundary {
             };
             return answer(&seen, BitFlags::all(), rule.to_owned());
         };
-        let view = View::new(prepared.acts.iter().map(|act| &act.step));
-        let seen = view.look(path);
-        let granted = if prepared.seclusion.ground.gives(Layer::Landlock) {
-            prepared.rights.at(&seen.path)
+        let rooted = prepared.seclusion.ground.gives(Layer::AssembledRoot);
+        let view = if rooted {
+            View::new(prepared.acts.iter().map(|act| &act.step))
         } else {
-            BitFlags::all()
+            View::of_the_host()
         };
-        let rule = self.rule(&seen, path);
+        let seen = view.look(path);
+        let rights = prepared.files.rights();
+        let granted = rights
+            .filter(|_| prepared.seclusion.ground.gives(Layer::Landlock))
+            .map_or(BitFlags::all(), |rights| rights.at(&seen.path));
+        let rule = if rooted {
+            self.rule(&seen, path)
+        } else {
+            self.rule_on_the_host(&seen, granted)
+        };
         answer(&seen, granted, rule)
     }
 
@@ -136,6 +144,20 @@ impl Boundary {
             Network::Allow(list) => Some(format!(
                 "network `allow`: only {list}, and only through the proxy that the environment names"
             )),
+        }
+    }
+
+    /// The same where the files are the host's own.
+    fn rule_on_the_host(&self, seen: &Seen, granted: BitFlags<AccessFs>) -> String {
+        let level = self.planned().level.map(Level::name).unwrap_or_default();
+        if granted == BitFlags::all() && self.planned().landlock.is_none() {
+            return format!("level `{level}`: this user's own rights");
+        }
+        let around = self.roles.iter().filter(|(path, _)| seen.path.starts_with(path));
+        match around.max_by_key(|(path, _)| path.components().count()) {
+            Some((path, role)) => format!("{role} `{}`, held by Landlock", path.display()),
+            None if granted.is_empty() => format!("not granted: Landlock refuses `{}`", seen.path.display()),
+            None => "the system's, held by Landlock".to_owned(),
         }
     }
 

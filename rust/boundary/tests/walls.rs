@@ -3,7 +3,8 @@
 
 mod common;
 
-use coder_boundary::{Boundary, Error, Mode, Network, Policy, Resources, Workspace};
+use coder_boundary::{Bound, Boundary, Error, Exhausted, Mode, Network, Policy, Resources, Workspace};
+use coder_process::Ending;
 use common::{World, again_as_an_ordinary_user, is_root, python, shell};
 use rstest::rstest;
 use std::ffi::OsString;
@@ -347,37 +348,117 @@ fn no_descriptor_of_the_host_is_inherited() {
 }
 
 #[test]
-fn the_bounds_hold() {
+fn the_bounds_of_each_process_hold() {
     let world = World::new();
     let resources = Resources {
-        memory_bytes: Some(256 << 20),
-        processes: Some(20),
         open_files: Some(64),
         file_bytes: Some(1 << 20),
         cpu_seconds: Some(30),
+        ..Resources::default()
     };
     let boundary = world.prepare(Policy {
         resources,
         ..world.policy()
     });
     let script = r#"
-import resource, os
-for name in ("DATA", "NPROC", "NOFILE", "FSIZE", "CPU", "CORE"):
+import resource
+for name in ("DATA", "NOFILE", "FSIZE", "CPU", "CORE"):
     print(name, resource.getrlimit(getattr(resource, "RLIMIT_" + name))[0])
-try:
-    bytearray(512 << 20)
-except MemoryError:
-    print("no memory")
 "#;
     assert_eq!(
         python(&boundary, script).printed(),
-        "DATA 268435456\nNPROC 20\nNOFILE 64\nFSIZE 1048576\nCPU 30\nCORE 0\nno memory\n"
+        "DATA -1\nNOFILE 64\nFSIZE 1048576\nCPU 30\nCORE 0\n"
     );
-    let counted = boundary.planned().process_count;
-    assert_eq!(counted == coder_boundary::Bound::None, is_root());
-    if !is_root() {
-        let forks = "import os\ntry:\n  for n in range(40):\n    if os.fork() == 0:\n      import time; time.sleep(60)\nexcept BlockingIOError: print('bounded')";
-        assert_eq!(python(&boundary, forks).printed(), "bounded\n");
+    let planned = boundary.planned();
+    assert_eq!(
+        (planned.memory, planned.process_count, planned.open_files),
+        (Bound::None, Bound::None, Bound::PerProcess(64))
+    );
+    let seconds = world.prepare(Policy {
+        resources: Resources {
+            cpu_seconds: Some(1),
+            ..Resources::default()
+        },
+        ..world.policy()
+    });
+    let outcome = seconds
+        .command("/bin/sh")
+        .arguments(["-c", "while :; do :; done"])
+        .capture(0)
+        .unwrap();
+    assert_eq!(outcome.ending, Ending::Signalled(libc::SIGXCPU));
+}
+
+/// Memory and processes are those of the whole tree where this user may make control groups, else of each process and of
+/// the user; which it was is said, and so is that they ran out.
+#[test]
+fn the_bounds_of_memory_and_processes_hold_and_are_told() {
+    let world = World::new();
+    let boundary = world.prepare(Policy {
+        resources: Resources {
+            memory_bytes: Some(96 << 20),
+            processes: Some(20),
+            ..Resources::default()
+        },
+        ..world.policy()
+    });
+    let grouped = boundary.planned().group.is_some();
+    let run = |script: &str| {
+        let outcome = boundary
+            .command("/usr/bin/python3")
+            .arguments(["-c", script])
+            .capture(1 << 16)
+            .unwrap();
+        assert_eq!(boundary.enforced(outcome.layers), *boundary.planned());
+        let printed = String::from_utf8(outcome.stdout.head).unwrap();
+        (outcome.ending, printed, boundary.exhausted(outcome.exhausted))
+    };
+    let told = |memory, processes| Exhausted {
+        out_of_memory: grouped.then_some(memory),
+        out_of_processes: grouped.then_some(processes),
+        out_of_scratch: None,
+    };
+    let (ending, printed, exhausted) = run("print('nothing')");
+    assert_eq!(
+        (ending, printed.as_str(), exhausted),
+        (Ending::Exited(0), "nothing\n", told(false, false))
+    );
+    // No process holds more than its share; together they hold too much. A group counts that, a limit of each does not.
+    let shared = r#"
+import os, signal
+ready, go = os.pipe()
+children = []
+for n in range(4):
+    child = os.fork()
+    if child == 0:
+        block = bytearray(os.urandom(1 << 20) * 40)
+        os.write(go, b"x")
+        os.close(go)
+        signal.pause()
+    children.append(child)
+os.close(go)
+whole = 0
+for child in children:
+    whole += len(os.read(ready, 1))
+for child in children: os.kill(child, 9)
+print(sum(os.WIFSIGNALED(os.waitpid(child, 0)[1]) for child in children), whole)
+"#;
+    let (_, printed, exhausted) = run(shared);
+    assert_eq!(exhausted, told(true, false), "{printed}");
+    assert_eq!(printed == "4 4\n", !grouped, "{printed}");
+    let forks = r#"
+import os, time
+try:
+    for n in range(40):
+        if os.fork() == 0: time.sleep(60)
+except BlockingIOError: print("bounded")
+"#;
+    let (ending, printed, exhausted) = run(forks);
+    assert_eq!((ending, printed.as_str()), (Ending::Exited(0), "bounded\n"));
+    assert_eq!(exhausted, told(false, true));
+    if !grouped {
+        let (_, printed, _) = run("try: bytearray(256 << 20)\nexcept MemoryError: print('no memory')");
+        assert_eq!(printed, "no memory\n");
     }
 }
 

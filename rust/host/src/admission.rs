@@ -148,12 +148,13 @@ impl Asked<'_> {
             workspace_access: self.grant.workspace_access,
             nested: &nested,
             store,
-            memory_bytes: self.grant.memory_bytes,
+            resources: self.grant.resources(),
+            require: self.grant.require,
             environment: self.environment,
             credentials: configuration.credentials(),
         };
         let confined = confine.prepare(ScratchPlace::create(store, &task.task_id)?)?;
-        let demand = confined.demand(boundary_access(configuration.access));
+        let demand = confined.demand();
         confined
             .boundary
             .planned()

@@ -7,16 +7,17 @@ mod admit;
 use crate::Error;
 use crate::admission::{Tree, trace_file};
 use crate::cancellation::{LastLook, watched};
-use crate::confine::Absent;
 use crate::denials;
 use crate::dispatch::{self, Begun};
 use crate::finish::{self, Candidate, CommandEnd, Ended, Finish};
 use crate::grant::{Grant, Work};
+use crate::guards::Absent;
 use crate::holding;
 use crate::outcome::{Holding, command_result, ending_word, proof_word};
 use crate::patience::Patience;
 use crate::progress::{Progress, Watch, Watcher};
 use crate::recorder::Recorder;
+use crate::refused;
 use crate::retention_lock::RetentionLock;
 use crate::run::GrantRun;
 use crate::store_place::open_existing;
@@ -271,6 +272,7 @@ impl Turn<'_> {
         let denied = denials::of_outcome(&admitted.confined.boundary, outcome);
         let held = Holding {
             enforced: &enforced,
+            exhausted: admitted.confined.boundary.exhausted(outcome.exhausted),
             connections: None,
             denied: &denied,
         };
@@ -304,7 +306,7 @@ impl Turn<'_> {
     }
 
     fn not_started(&self, recorder: &Recorder, shown: &str, intent: Intent, error: &coder_process::Error) -> Ran {
-        let reason = chain(error);
+        let reason = refused::words(error, self.admitted.confined.boundary.network()).unwrap_or_else(|| chain(error));
         let unknown = matches!(error, coder_process::Error::Watch { .. });
         let word = if unknown { "unknown" } else { "not_started" };
         let result = json!({ "ending": word, "exit": null, "group_clear": !unknown, "reason": reason });

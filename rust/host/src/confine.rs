@@ -10,17 +10,14 @@ use crate::quarantine::{Held, Root};
 use crate::sweep::ScratchPlace;
 use crate::{Error, git_link};
 use coder_boundary::toolchains::{self, Described, RealHost, System, Toolchains};
-use coder_boundary::{Boundary, Cache, Enforced, Mode, Network, Policy, Private, Resources, Scratch, Workspace};
+use coder_boundary::{
+    Boundary, Cache, Enforced, Ground, Layer, Level, Mode, Network, Policy, Private, Resources, Scratch, Workspace,
+};
 use coder_digest::{BytePath, display_bytes};
 use coder_workspace::{CheckoutKind, Head, LinkedPlace, ReferenceFormat, Repository};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// The open files of one command's process.
-const OPEN_FILES: u64 = 4096;
-/// Processes and threads of one command, where the kernel counts them.
-const PROCESSES: u64 = 4096;
 
 /// Reads a variable of the host's environment.
 pub type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
@@ -35,7 +32,9 @@ pub(crate) struct Confine<'a> {
     /// Repositories of their own in the workspace, relative to it: what steers Git in them stays as it is.
     pub(crate) nested: &'a [BytePath],
     pub(crate) store: &'a Path,
-    pub(crate) memory_bytes: u64,
+    pub(crate) resources: Resources,
+    /// The least that is accepted.
+    pub(crate) require: Level,
     pub(crate) environment: &'a Environment<'a>,
     /// Variables that hold a credential of the host's own.
     pub(crate) credentials: Vec<String>,
@@ -67,9 +66,17 @@ impl Confine<'_> {
             // Home and `/tmp` are the person's own.
             Root::Host => Private::Memory,
         };
+        let usual = usual_network(self.access);
+        let ground = match self.access {
+            Access::Boundary | Access::Toolchains => Ground::find(self.require, self.network.unwrap_or(&usual))?,
+            Access::Full => Ground::default(),
+        };
         let quarantine = match self.workspace_access {
-            WorkspaceAccess::Read => None,
-            WorkspaceAccess::Write => Held::for_run(place.path(), &git, root)?,
+            // Without a root of its own nothing can be shown in place of the repository: there Git only reads.
+            WorkspaceAccess::Write if ground.gives(Layer::AssembledRoot) => {
+                Held::for_run(place.path(), &git, root, ground)?
+            }
+            WorkspaceAccess::Write | WorkspaceAccess::Read => None,
         };
         let borrowed = match &quarantine {
             Some(_) => Vec::new(),
@@ -90,7 +97,8 @@ impl Confine<'_> {
             },
             sealed: vec![self.store.to_owned()],
             git: Some(quarantine.as_ref().map_or_else(|| git.view(), Held::view)),
-            resources: resources(self.memory_bytes),
+            resources: self.resources,
+            ground,
             ..Policy::default()
         };
         let (mut toolchains, mut person) = (None, None);
@@ -129,20 +137,18 @@ impl Confine<'_> {
     }
 }
 
-/// The bounds of every command.
-pub(crate) fn resources(memory_bytes: u64) -> Resources {
-    Resources {
-        memory_bytes: Some(memory_bytes),
-        processes: Some(PROCESSES),
-        open_files: Some(OPEN_FILES),
-        ..Resources::default()
+/// The network of an access mode where nothing else is asked for.
+pub(crate) fn usual_network(access: Access) -> Network {
+    match access {
+        Access::Boundary => Network::None,
+        Access::Toolchains | Access::Full => Network::Host,
     }
 }
 
 impl Confined {
     /// The least that commands must be held by.
-    pub(crate) fn demand(&self, access: coder_boundary::Access) -> Enforced {
-        demand(&self.boundary, access, &self.network)
+    pub(crate) fn demand(&self) -> Enforced {
+        demand(&self.boundary)
     }
 
     /// The record of where the commands' environment comes from, as far as it is known at admission.
@@ -152,8 +158,8 @@ impl Confined {
 }
 
 /// The least that an access mode promises; with a checkout to hold, that it is held.
-pub(crate) fn demand(boundary: &Boundary, access: coder_boundary::Access, network: &Network) -> Enforced {
-    let least = Enforced::least(access, network);
+pub(crate) fn demand(boundary: &Boundary) -> Enforced {
+    let least = boundary.demand();
     match boundary.held().is_empty() {
         true => least,
         false => least.with_source_guard(),
@@ -264,24 +270,6 @@ fn branch_directory(repository: &Repository) -> Option<PathBuf> {
         std::str::from_utf8(reference.as_bytes()).ok()?,
         &repository.common_directory,
     )
-}
-
-/// Names that Git would obey and that were not there.
-pub(crate) struct Absent(Vec<PathBuf>);
-
-impl Absent {
-    /// As it is before commands run.
-    pub(crate) fn in_view(boundary: &Boundary) -> Self {
-        let names = boundary.unguarded().iter();
-        Self(names.filter(|path| path.symlink_metadata().is_err()).cloned().collect())
-    }
-
-    /// Those that are there now.
-    pub(crate) fn appeared(self) -> Vec<PathBuf> {
-        let mut names = self.0;
-        names.retain(|path| path.symlink_metadata().is_ok());
-        names
-    }
 }
 
 /// The environment of a run in words for the model: what commands may touch and what they find.

@@ -19,7 +19,8 @@ fn described_with(
         nested: &[],
         workspace_access,
         store: Path::new("/nonexistent"),
-        memory_bytes: 64 << 20,
+        resources: coder_boundary::Resources::default(),
+        require: coder_boundary::Level::Complete,
         environment: &|_| None,
         credentials: Vec::new(),
     };

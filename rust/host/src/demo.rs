@@ -6,10 +6,11 @@ use crate::configuration::{Configuration, Generation, Provider, Route};
 use crate::confine::Environment;
 use crate::exec::{Executed, Execution, Streams};
 use crate::launch::{Launch, Launched};
+use crate::limits::Limits;
 use crate::progress::Watcher;
 use crate::verify::{Verification, verify};
 use crate::{Error, open_to_read};
-use coder_boundary::{Enforced, Mode};
+use coder_boundary::{Enforced, Level, Mode};
 use coder_digest::{Clock, ModelName};
 use coder_journal::Store;
 use coder_models::Script;
@@ -105,6 +106,8 @@ impl Demo<'_> {
             repository: &repository,
             configuration: &configuration,
             memory_bytes: MEMORY_BYTES,
+            require: Level::Complete,
+            limits: Limits::default(),
             checks: &[],
             store: self.store,
             clock: Arc::clone(&self.clock),

@@ -2,7 +2,7 @@
 
 use crate::confine::Environment;
 use crate::{Error, judge};
-use coder_boundary::{Finding, probe};
+use coder_boundary::{Finding, Ground, Level, Network, probe};
 use coder_digest::Clock;
 use coder_models::{codex_login, locate_claude};
 use coder_process::{Command, Ending};
@@ -45,6 +45,8 @@ pub struct Diagnosis {
     pub ready: bool,
     /// The newest Landlock ABI.
     pub landlock_abi: Option<u32>,
+    /// The level that commands can be held at here; absent where there is none.
+    pub level: Option<Level>,
     /// What was looked at.
     pub items: Vec<Item>,
 }
@@ -80,6 +82,8 @@ pub fn diagnose(environment: &Environment<'_>, clock: &dyn Clock) -> Result<Diag
             },
         })
         .collect();
+    let level = Ground::found(&capabilities).level(&Network::None);
+    items.push(level_item(level));
     items.push(git());
     items.push(shell());
     items.extend(providers(environment, clock));
@@ -93,8 +97,33 @@ pub fn diagnose(environment: &Environment<'_>, clock: &dyn Clock) -> Result<Diag
     Ok(Diagnosis {
         ready: items.iter().all(|item| item.standing != Standing::Missing),
         landlock_abi: capabilities.landlock_abi,
+        level,
         items,
     })
+}
+
+/// How much of a boundary there is, and how to be content with less than everything.
+fn level_item(level: Option<Level>) -> Item {
+    let (standing, detail, fix) = match level {
+        Some(Level::Complete) => (Standing::Ready, "complete".to_owned(), None),
+        Some(level) => (
+            Standing::Optional,
+            format!("{level}: commands are refused unless that is accepted"),
+            Some(format!("accept it with `--require {level}`, or see to the gaps above")),
+        ),
+        None => (
+            Standing::Missing,
+            "none: nothing here confines a command".to_owned(),
+            None,
+        ),
+    };
+    Item {
+        group: "boundary",
+        name: "level".to_owned(),
+        standing,
+        detail,
+        fix,
+    }
 }
 
 /// Each provider: whether a run could use it now, and why not.

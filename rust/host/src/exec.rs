@@ -2,17 +2,19 @@
 //! `coder_core.Boundary` run. Returns how it ended and what really held it.
 
 use crate::command_environment::CommandEnvironment;
-use crate::confine::{self, Absent, Environment};
+use crate::confine::{self, Environment};
 use crate::git_link::Place;
+use crate::guards::Absent;
+use crate::limits::Limits;
 use crate::login_environment::{Asked, Person};
 use crate::outcome::{ending_word, peak_memory, tree_json};
 use crate::quarantine::{Held, Root};
-use crate::world;
+use crate::refused;
 use crate::{Access, Denied, Error, denials, git_link};
 use coder_boundary::toolchains::Toolchains;
 use coder_boundary::{
-    Boundary, Connections, Early, Enforced, Gateway, Ground, HostName, Mode, Network, Outside, Policy, Private,
-    Scratch, Why, Workspace,
+    Boundary, Connections, Early, Enforced, Exhausted, Gateway, Ground, HostName, Layer, Level, Mode, Network, Outside,
+    Permission, Policy, Private, Resources, Scratch, Why, Workspace,
 };
 use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
 use coder_workspace::{Git, Published};
@@ -42,6 +44,14 @@ pub struct Execution {
     pub access: Access,
     /// The memory bound of each process, in bytes.
     pub memory_bytes: Option<u64>,
+    /// Further bounds.
+    pub limits: Limits,
+    /// The least level that is accepted; with less the command does not start.
+    pub require: Level,
+    /// Debuggers, which then reach the command's own processes.
+    pub debugger: Permission,
+    /// User namespaces that the command makes.
+    pub nested_namespaces: Permission,
     /// Ends the command after this long.
     pub timeout: Option<Duration>,
     /// Variables added to the command's environment.
@@ -87,6 +97,10 @@ impl Execution {
             network: None,
             access: Access::Boundary,
             memory_bytes: None,
+            limits: Limits::default(),
+            require: Level::Complete,
+            debugger: Permission::Refused,
+            nested_namespaces: Permission::Refused,
             timeout: None,
             variables: Vec::new(),
             commands: Commands::Several,
@@ -100,16 +114,37 @@ impl Execution {
     /// # Errors
     /// What keeps a process from being made.
     pub fn begin(&self) -> Result<Option<Early>, Error> {
-        let usual = match self.access {
-            Access::Boundary => Network::None,
-            Access::Toolchains => Network::Host,
-            Access::Full => return Ok(None),
-        };
-        let resources = self.memory_bytes.map(confine::resources).unwrap_or_default();
-        match self.network.as_ref().unwrap_or(&usual) {
+        let usual = self.ground.is_none()
+            && self.require == Level::Complete
+            && [self.debugger, self.nested_namespaces] == [Permission::Refused; 2];
+        // A control group's processes are handed over with the rest, before the command is secluded.
+        if self.access == Access::Full || !usual || self.resources().count_together() {
+            return Ok(None);
+        }
+        match self.network() {
             // Its gateway belongs to one command, and is handed over while that is secluded.
             Network::Allow(_) => Ok(None),
-            network @ (Network::None | Network::Host) => Ok(Some(Boundary::early(network, &resources)?)),
+            network @ (Network::None | Network::Host) => Ok(Some(Boundary::early(&network, &self.resources())?)),
+        }
+    }
+
+    fn network(&self) -> Network {
+        self.network.clone().unwrap_or(confine::usual_network(self.access))
+    }
+
+    fn resources(&self) -> Resources {
+        match self.memory_bytes {
+            Some(bytes) => self.limits.with_memory(bytes),
+            None => self.limits.alone(),
+        }
+    }
+
+    /// The ground to stand on: what is known, or what is found where less than everything is accepted.
+    fn ground(&self) -> Result<Ground, Error> {
+        match (self.access, self.ground) {
+            (_, Some(ground)) => Ok(ground),
+            (Access::Full, None) => Ok(Ground::default()),
+            (Access::Boundary | Access::Toolchains, None) => Ok(Ground::find(self.require, &self.network())?),
         }
     }
 
@@ -118,6 +153,7 @@ impl Execution {
     /// # Errors
     /// What the boundary refuses.
     pub fn prepare(&self, environment: &Environment<'_>) -> Result<PreparedExecution, Error> {
+        self.limits.check()?;
         let workspace = self
             .workspace
             .canonicalize()
@@ -131,12 +167,14 @@ impl Execution {
             .chain(&self.writes)
             .filter_map(|path| path.canonicalize().ok())
             .collect();
+        let ground = self.ground()?;
+        let rooted = ground.gives(Layer::AssembledRoot);
         let (recovered, held) = match (&place, self.mode) {
-            (Some(place), Mode::Write) => (
-                Held::recover_commands(place),
-                Held::for_command(&scratch_place(environment, &granted), place, root)?,
+            (Some(place), Mode::Write) if rooted => (
+                Held::recover_commands(place, ground),
+                Held::for_command(&scratch_place(environment, &granted), place, root, ground)?,
             ),
-            (Some(_), Mode::Read) | (None, _) => (Vec::new(), None),
+            (Some(_), Mode::Write | Mode::Read) | (None, _) => (Vec::new(), None),
         };
         let borrowed = match (&place, &held) {
             (Some(place), None) => place.borrowed()?,
@@ -157,12 +195,12 @@ impl Execution {
                 path: workspace.clone(),
                 mode: self.mode,
             }),
-            ground: self.ground.unwrap_or_default(),
+            resources: self.resources(),
+            debugger: self.debugger,
+            nested_namespaces: self.nested_namespaces,
+            ground,
             ..Policy::default()
         };
-        if let Some(bytes) = self.memory_bytes {
-            policy.resources = confine::resources(bytes);
-        }
         match self.access {
             Access::Boundary => {}
             Access::Toolchains => {
@@ -196,20 +234,17 @@ impl Execution {
             policy.network = network.clone();
         }
         policy.environment.extend(self.variables.iter().cloned());
-        let (access, network) = (policy.access, policy.network.clone());
         let private = match (self.access, self.commands) {
             // With full access home and `/tmp` are the host's.
-            (Access::Full, _) | (_, Commands::One) => Private::Memory,
-            (Access::Boundary | Access::Toolchains, Commands::Several) => {
+            (Access::Full, _) => Private::Memory,
+            (Access::Boundary | Access::Toolchains, Commands::One) if rooted => Private::Memory,
+            (Access::Boundary | Access::Toolchains, Commands::One | Commands::Several) => {
                 Scratch::create(&scratch_place(environment, &granted))?.into()
             }
         };
         let boundary = Boundary::prepare(policy, private)?;
         Ok(PreparedExecution {
-            demand: match self.ground {
-                None => confine::demand(&boundary, access, &network),
-                Some(_) => Enforced::least(coder_boundary::Access::Full, &Network::Host),
-            },
+            demand: confine::demand(&boundary),
             boundary,
             toolchains: toolchains.map(Arc::new),
             person,
@@ -280,6 +315,8 @@ pub struct Executed {
     pub outcome: Outcome,
     /// What really held it.
     pub enforced: Enforced,
+    /// What of its bounds ran out.
+    pub exhausted: Exhausted,
     /// What it did through the gateway to listed hosts, where it had one.
     pub connections: Option<Connections>,
     /// What its kept output says was denied, and the boundary's policy refuses; nothing where the streams were inherited.
@@ -364,6 +401,7 @@ impl PreparedExecution {
                 missing: shortfall.to_string(),
             })?;
         Ok(Executed {
+            exhausted: self.boundary.exhausted(outcome.exhausted),
             enforced,
             denied: denials::of_outcome(&self.boundary, &outcome),
             outcome,
@@ -418,10 +456,8 @@ impl PreparedExecution {
             Some(early) => coder_process::run_early(&command, early, cancel, observe),
             None => coder_process::run(&command, cancel, observe),
         };
-        outcome.map_err(|error| match coder_boundary::explain(&error) {
-            Some(gap) => Error::TooLittleEnforced {
-                missing: format!("{}: {}", world::chain(&error), gap.layer.fix()),
-            },
+        outcome.map_err(|error| match refused::words(&error, boundary.network()) {
+            Some(missing) => Error::TooLittleEnforced { missing },
             None => Error::Process(error),
         })
     }
@@ -447,6 +483,12 @@ pub struct Report {
     pub usage: Value,
     /// What really held it.
     pub enforced: Enforced,
+    /// What of its bounds ran out, where something counted it.
+    #[serde(flatten)]
+    pub exhausted: Exhausted,
+    /// What a boundary of the highest level would have held beside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<&'static str>,
     /// What it did through the gateway to listed hosts, where it had one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
@@ -484,6 +526,8 @@ impl From<&Executed> for Report {
                 |usage| json!({ "memory": peak_memory(usage.peak_memory), "cpu_seconds": usage.cpu.as_secs_f64() }),
             ),
             enforced: executed.enforced.clone(),
+            exhausted: executed.exhausted,
+            lacks: executed.enforced.lacks(),
             connections: executed.connections.clone(),
             denied: executed.denied.clone(),
             appeared: executed.appeared.iter().map(|path| path.as_path().into()).collect(),

@@ -3,7 +3,7 @@
 
 use crate::admission::{Tree, observe_unless};
 use crate::cancellation::LastLook;
-use crate::confine::Absent;
+use crate::guards::Absent;
 use crate::quarantine::Held;
 use crate::recorder::{Fault, FaultKind};
 use crate::{Error, auto_exec, world};

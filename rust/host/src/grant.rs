@@ -5,7 +5,9 @@
 
 use crate::Error;
 use crate::configuration::{Configuration, ConfigurationText, Knowledge};
+use crate::limits::Limits;
 use crate::requirements::Requirements;
+use coder_boundary::{Level, Resources};
 use coder_digest::{Digest, TaskId, json};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -41,6 +43,11 @@ struct GrantText {
     wall_seconds: Option<u64>,
     stream_bytes: u64,
     memory_bytes: u64,
+    /// The least that is accepted; everything when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    require: Option<Level>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limits: Option<Limits>,
     #[serde(default)]
     requirements: Option<serde_json::Value>,
     #[serde(default)]
@@ -94,6 +101,10 @@ pub struct Grant {
     pub stream_bytes: u64,
     /// The memory bound of a command's processes, in bytes.
     pub memory_bytes: u64,
+    /// The least level of the boundary that is accepted.
+    pub require: Level,
+    /// Further bounds.
+    pub limits: Limits,
     /// What the candidate must meet, if the operator pins it.
     pub requirements: Option<Requirements>,
     /// What is to be run.
@@ -101,6 +112,11 @@ pub struct Grant {
 }
 
 impl Grant {
+    /// The bounds of every command.
+    pub(crate) fn resources(&self) -> Resources {
+        self.limits.with_memory(self.memory_bytes)
+    }
+
     /// Reads a grant from its exact bytes (at most 64 KiB of strict JSON).
     ///
     /// # Errors
@@ -137,6 +153,8 @@ impl Grant {
         }
         within("stream_bytes", written.stream_bytes, STREAM_BYTES)?;
         within("memory_bytes", written.memory_bytes, MEMORY_BYTES)?;
+        let limits = written.limits.unwrap_or_default();
+        limits.check()?;
         let program = absolute_path("program", &written.program)?;
         if written.arguments.len() > ARGUMENTS {
             return Err(field("arguments", "at most 128 arguments are allowed"));
@@ -182,6 +200,8 @@ impl Grant {
             },
             stream_bytes: written.stream_bytes,
             memory_bytes: written.memory_bytes,
+            require: written.require.unwrap_or_default(),
+            limits,
             requirements,
             work,
         })
@@ -205,6 +225,10 @@ pub struct NewGrant<'a> {
     pub workspace_access: WorkspaceAccess,
     /// The memory bound of a command's processes, in bytes.
     pub memory_bytes: u64,
+    /// The least level of the boundary that is accepted.
+    pub require: Level,
+    /// Further bounds.
+    pub limits: Limits,
     /// What the candidate must meet, if it is pinned.
     pub requirements: Option<&'a serde_json::Value>,
     /// The adapter configuration.
@@ -232,6 +256,9 @@ pub fn write(new: &NewGrant<'_>) -> Result<Grant, Error> {
         wall_seconds: None,
         stream_bytes: 64 * 1024,
         memory_bytes: new.memory_bytes,
+        // What is as always is left out, so that the bytes of earlier grants stay.
+        require: (new.require != Level::default()).then_some(new.require),
+        limits: (!new.limits.is_empty()).then_some(new.limits),
         requirements: new.requirements.cloned(),
         adapter_configuration: Some(new.configuration.to_text()?),
     };
@@ -266,7 +293,7 @@ fn check_knowledge(mode: Knowledge, documents: usize) -> Result<(), Error> {
     }
 }
 
-fn within(name: &str, value: u64, bounds: std::ops::RangeInclusive<u64>) -> Result<(), Error> {
+pub(crate) fn within(name: &str, value: u64, bounds: std::ops::RangeInclusive<u64>) -> Result<(), Error> {
     if bounds.contains(&value) {
         Ok(())
     } else {

@@ -236,10 +236,16 @@ fn a_written_grant_reads_back_to_what_was_written() {
         program: Path::new("/bin/sh"),
         workspace_access: WorkspaceAccess::Read,
         memory_bytes: 64 * 1024 * 1024,
+        require: Level::Landlock,
+        limits: Limits {
+            pids: Some(64),
+            ..Limits::default()
+        },
         requirements: None,
         configuration: &configuration,
     };
     let grant = write(&new).unwrap();
+    assert_eq!((grant.require, grant.limits), (new.require, new.limits));
     assert_eq!(grant.work, Work::Repository(configuration));
     assert_eq!(
         (grant.expected_revision, grant.workspace_access),

@@ -8,11 +8,13 @@ use crate::clients::Routes;
 use crate::configuration::Configuration;
 use crate::confine::Environment;
 use crate::grant::{Grant, NewGrant, WorkspaceAccess};
+use crate::limits::Limits;
 use crate::progress::{Progress, Watcher};
 use crate::repository::run_repository;
 use crate::run::GrantRun;
 use crate::view::KeptPatch;
 use crate::{Error, grant, view};
+use coder_boundary::Level;
 use coder_digest::{Clock, Digest, Identifier, TaskId, Timestamp};
 use coder_journal::{COMMAND_SCHEMA, REPOSITORY, Store, Task};
 use coder_process::Cancel;
@@ -37,6 +39,10 @@ pub struct Launch<'a> {
     pub configuration: &'a Configuration,
     /// The memory bound of each command's processes, in bytes.
     pub memory_bytes: u64,
+    /// The least level of the boundary that is accepted.
+    pub require: Level,
+    /// Further bounds of each command.
+    pub limits: Limits,
     /// Suites that judge the candidate once the run has finished: naming one here lets it run, for this run.
     pub checks: &'a [PathBuf],
     /// The store; made if it is missing.
@@ -209,6 +215,8 @@ impl Launch<'_> {
             program: Path::new(shell),
             workspace_access: WorkspaceAccess::Write,
             memory_bytes: self.memory_bytes,
+            require: self.require,
+            limits: self.limits,
             requirements: suites.map(|suites| &suites.requirements),
             configuration: self.configuration,
         })

@@ -3,7 +3,7 @@
 
 use crate::Denied;
 use coder_agent::Captured;
-use coder_boundary::{Connections, Enforced};
+use coder_boundary::{Connections, Enforced, Exhausted};
 use coder_digest::display_bytes;
 use coder_process::{Death, Ending, Outcome, PeakMemory, Proof, Tree};
 use coder_trace::Bytes;
@@ -59,6 +59,7 @@ pub(crate) fn peak_memory(peak: PeakMemory) -> Value {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Holding<'a> {
     pub(crate) enforced: &'a Enforced,
+    pub(crate) exhausted: Exhausted,
     pub(crate) connections: Option<&'a Connections>,
     pub(crate) denied: &'a [Denied],
 }
@@ -85,6 +86,9 @@ pub(crate) fn command_result(outcome: &Outcome, held: &Holding<'_>, stream_bytes
         "seconds": outcome.elapsed.as_secs_f64(),
         "memory": outcome.usage.as_ref().map(|usage| peak_memory(usage.peak_memory)),
         "enforced": held.enforced,
+        "out_of_memory": held.exhausted.out_of_memory,
+        "out_of_processes": held.exhausted.out_of_processes,
+        "out_of_scratch": held.exhausted.out_of_scratch,
     });
     if let Some(fields) = result.as_object_mut() {
         if let Some(connections) = held.connections {

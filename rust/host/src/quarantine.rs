@@ -4,7 +4,7 @@
 
 use crate::git_link::Place;
 use crate::{Error, world};
-use coder_boundary::{Boundary, Enforced, GIT_OBJECTS, GitView, Network, Policy, Private, Resources};
+use coder_boundary::{Boundary, Enforced, GIT_OBJECTS, GitView, Ground, Policy, Private, Resources};
 use coder_process::{Cancel, Command, Ending, Event, Flow, Outcome, Output, Stdin, Stream, Window};
 use coder_workspace::{
     Error as WorkspaceError, Exported, FoundNote, Git, LinkedPlace, Note, Published, Quarantine, Reopened, Restored,
@@ -60,6 +60,8 @@ pub(crate) struct Held {
     /// Where it was made for a command without a run.
     own: Option<Own>,
     fate: Fate,
+    /// What the Git that reads it can be held by.
+    ground: Ground,
 }
 
 /// The directory that holds the quarantine of a command without a run.
@@ -82,13 +84,13 @@ enum Fate {
 impl Held {
     /// Makes one in `parent`, the place of a run's scratch. Nothing for what is no linked worktree, and nothing where the
     /// repository keeps branches in another way than as files.
-    pub(crate) fn for_run(parent: &Path, place: &Place, root: Root) -> Result<Option<Self>, Error> {
+    pub(crate) fn for_run(parent: &Path, place: &Place, root: Root, ground: Ground) -> Result<Option<Self>, Error> {
         let Place::Linked(linked) = place else { return Ok(None) };
-        Ok(Self::create(&parent.join(FOLDER), linked, root)?)
+        Ok(Self::create(&parent.join(FOLDER), linked, root, ground)?)
     }
 
     /// Makes one in a directory of its own in `parent`, for commands without a run. It is noted before it is made.
-    pub(crate) fn for_command(parent: &Path, place: &Place, root: Root) -> Result<Option<Self>, Error> {
+    pub(crate) fn for_command(parent: &Path, place: &Place, root: Root, ground: Ground) -> Result<Option<Self>, Error> {
         let Place::Linked(linked) = place else { return Ok(None) };
         let made = tempfile::Builder::new().prefix(COMMAND).make_in(parent, |directory| {
             let name = directory.file_name().unwrap_or_default();
@@ -98,7 +100,7 @@ impl Held {
         let made = made.map_err(Error::file("create a directory in", parent))?;
         let (note, path) = made.into_parts();
         let own = path.keep().map_err(|error| Error::file("keep", parent)(error.error))?;
-        let made = Self::create(&own.join(FOLDER), linked, root);
+        let made = Self::create(&own.join(FOLDER), linked, root, ground);
         if !matches!(made, Ok(Some(_))) {
             // What was made of it goes; the reason is the one to report.
             let _ = Quarantine::remove_at(&own);
@@ -111,17 +113,17 @@ impl Held {
 
     /// Takes over what commands without a run left in the worktree at `place` when their hosts were killed. Best effort: what
     /// cannot be read now, or is still held by something, waits for the next time.
-    pub(crate) fn recover_commands(place: &Place) -> Vec<Published> {
+    pub(crate) fn recover_commands(place: &Place, ground: Ground) -> Vec<Published> {
         let Place::Linked(linked) = place else {
             return Vec::new();
         };
         Note::left(&linked.admin)
             .into_iter()
-            .filter_map(|found| Self::recover_command(linked, found))
+            .filter_map(|found| Self::recover_command(linked, found, ground))
             .collect()
     }
 
-    fn recover_command(place: &LinkedPlace, found: FoundNote) -> Option<Published> {
+    fn recover_command(place: &LinkedPlace, found: FoundNote, ground: Ground) -> Option<Published> {
         let FoundNote { mut note, directory } = found;
         let own = directory.filter(|own| is_ours(own))?;
         let directory = own.join(FOLDER);
@@ -133,6 +135,7 @@ impl Held {
                 };
                 let mut held = Self::found(*quarantine);
                 held.own = Some(Own { parent: own, note });
+                held.ground = ground;
                 let published = held.publish(&git);
                 (published != Published::default()).then_some(published)
             }
@@ -148,7 +151,12 @@ impl Held {
         }
     }
 
-    fn create(directory: &Path, place: &LinkedPlace, root: Root) -> Result<Option<Self>, WorkspaceError> {
+    fn create(
+        directory: &Path,
+        place: &LinkedPlace,
+        root: Root,
+        ground: Ground,
+    ) -> Result<Option<Self>, WorkspaceError> {
         let real_objects = match root {
             Root::Assembled => PathBuf::from(GIT_OBJECTS),
             Root::Host => directory.join(REAL_OBJECTS),
@@ -167,6 +175,7 @@ impl Held {
             real_objects,
             own: None,
             fate: Fate::Removed,
+            ground,
         }))
     }
 
@@ -181,6 +190,7 @@ impl Held {
             quarantine,
             own: None,
             fate: Fate::Removed,
+            ground: Ground::default(),
         }
     }
 
@@ -212,7 +222,7 @@ impl Held {
         let published = self.quarantine.publish(git, &mut |selection, to| {
             let exporter = match &mut exporter {
                 Some(exporter) => exporter,
-                none => none.insert(Exporter::prepare(&self.quarantine, self.view(), git)?),
+                none => none.insert(Exporter::prepare(&self.quarantine, self.view(), self.ground, git)?),
             };
             exporter.export(selection, to)
         });
@@ -275,7 +285,7 @@ struct Exporter {
 }
 
 impl Exporter {
-    fn prepare(quarantine: &Quarantine, view: GitView, git: &Git) -> Result<Self, WorkspaceError> {
+    fn prepare(quarantine: &Quarantine, view: GitView, ground: Ground, git: &Git) -> Result<Self, WorkspaceError> {
         let place = quarantine.place();
         let policy = Policy {
             git: Some(view),
@@ -284,13 +294,13 @@ impl Exporter {
                 memory_bytes: Some(MEMORY_BYTES),
                 ..Resources::default()
             },
+            ground,
             ..Policy::default()
         };
-        let demand = Enforced::least(policy.access, &Network::None);
         let boundary = Boundary::prepare(policy, Private::Memory).map_err(failed)?;
         Ok(Self {
+            demand: boundary.demand(),
             boundary,
-            demand,
             program: git.program().to_owned(),
             git_directory: place.admin,
         })

@@ -1,7 +1,7 @@
 use super::*;
 use crate::confine::git_place;
 use crate::testing::World;
-use coder_boundary::{Mode, Scratch, Workspace};
+use coder_boundary::{Ground, Mode, Scratch, Workspace};
 use coder_workspace::{Moved, Repository};
 use rstest::rstest;
 use std::fs;
@@ -12,9 +12,14 @@ const REFERENCE: &str = "refs/heads/microcoder/task-1/candidate";
 /// Runs scripts in a worktree as a run does, each a command of its own, and returns the quarantine they left.
 fn commands(world: &World, repository: &Repository, scripts: &[&str]) -> Held {
     fs::create_dir_all(world.path("scratch")).unwrap();
-    let held = Held::for_run(&world.path("scratch"), &git_place(repository), Root::Assembled)
-        .unwrap()
-        .unwrap();
+    let held = Held::for_run(
+        &world.path("scratch"),
+        &git_place(repository),
+        Root::Assembled,
+        Ground::default(),
+    )
+    .unwrap()
+    .unwrap();
     let policy = Policy {
         workspace: Some(Workspace {
             path: repository.top.clone(),
@@ -321,9 +326,14 @@ fn references_kept_in_another_way_than_as_files_leave_git_to_read() {
     fs::create_dir(world.path("repo/.git/reftable")).unwrap();
     fs::create_dir(world.path("scratch")).unwrap();
     assert!(
-        Held::for_run(&world.path("scratch"), &git_place(&tree), Root::Assembled)
-            .unwrap()
-            .is_none()
+        Held::for_run(
+            &world.path("scratch"),
+            &git_place(&tree),
+            Root::Assembled,
+            Ground::default()
+        )
+        .unwrap()
+        .is_none()
     );
     assert_eq!(fs::read_dir(world.path("scratch")).unwrap().count(), 0);
 }

@@ -5,11 +5,12 @@
 use crate::admission::{Admitted, Models, trace_file};
 use crate::cancellation::{LastLook, watched};
 use crate::clients::Routes;
-use crate::confine::{self, Absent};
+use crate::confine;
 use crate::dispatch::{self, Begun};
 use crate::finish::{Candidate, Ended, Finish, Left};
 use crate::generation::Recording;
 use crate::grant::Grant;
+use crate::guards::Absent;
 use crate::judge::{Decisions, Judging};
 use crate::patience::Patience;
 use crate::progress::{Progress, Watch, Watcher};

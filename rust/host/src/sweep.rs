@@ -4,7 +4,7 @@
 
 use crate::quarantine::{FOLDER as GIT, Held};
 use crate::{Error, git_link};
-use coder_boundary::Scratch;
+use coder_boundary::{Ground, Scratch};
 use coder_digest::TaskId;
 use coder_journal::Store;
 use coder_workspace::{Git, Published, Quarantine, Reopened, Restored};
@@ -165,7 +165,7 @@ fn leftovers(parent: &Path, task: &TaskId, git: Option<&Git>) -> Vec<Recovered> 
 
 /// Takes over what commands without a run left in this worktree when their hosts were killed.
 pub(crate) fn commands(workspace: &Path) -> Result<Vec<Recovered>, Error> {
-    let taken = git_link::place(workspace)?.map(|place| Held::recover_commands(&place));
+    let taken = git_link::place(workspace)?.map(|place| Held::recover_commands(&place, Ground::default()));
     let recovered = taken.unwrap_or_default().into_iter();
     Ok(recovered.map(|git| Recovered { task: None, git }).collect())
 }

@@ -7,10 +7,11 @@ use crate::login_environment::Asked;
 use crate::outcome::{Holding, captured, command_result, joined, read_result};
 use crate::progress::{Progress, Watch};
 use crate::recorder::Recorder;
+use crate::refused;
 use crate::steering::Inbox;
 use crate::{denials, holding};
 use coder_agent::{Captured, Env, HostFault, Ran, RanEnd, Viewed};
-use coder_boundary::{Boundary, Connections, Enforced, Gateway, Outside};
+use coder_boundary::{Boundary, Connections, Enforced, Exhausted, Gateway, Outside};
 use coder_digest::Digest;
 use coder_process::{Cancel, Death, Ending, Event, Flow, Outcome, Output, Proof, Stream, Tree, Window};
 use coder_trace::{Bytes, Call, EffectKind, Intent, ProcessRecord, Source, Step, StreamName, StreamRecord};
@@ -215,7 +216,8 @@ impl World<'_, '_> {
         flushed: Result<(), HostFault>,
     ) -> Ran {
         let enforced = self.boundary.enforced(outcome.layers);
-        let (end, note) = judged(outcome);
+        let exhausted = self.boundary.exhausted(outcome.exhausted);
+        let (end, note) = judged(outcome, exhausted);
         let denied = denials::of_outcome(self.boundary, outcome);
         let lines = denied.iter().map(ToString::to_string);
         let notes = note.into_iter().chain(connections.and_then(refused)).chain(lines);
@@ -223,6 +225,7 @@ impl World<'_, '_> {
         let note = (!notes.is_empty()).then(|| notes.join("\n"));
         let held = Holding {
             enforced: &enforced,
+            exhausted,
             connections,
             denied: &denied,
         };
@@ -257,8 +260,10 @@ impl World<'_, '_> {
     }
 
     fn not_started(&mut self, script: &str, intent: Intent, error: &(dyn std::error::Error + 'static)) -> Ran {
-        let reason = chain(error);
-        let error = error.downcast_ref::<coder_process::Error>();
+        let started = error.downcast_ref::<coder_process::Error>();
+        let words = started.and_then(|error| refused::words(error, self.boundary.network()));
+        let reason = words.unwrap_or_else(|| chain(error));
+        let error = started;
         let unknown = matches!(error, Some(coder_process::Error::Watch { .. }));
         let cancelled = self.cancel.is_cancelled() && !unknown;
         let result = json!({ "ending": if unknown { "unknown" } else { "not_started" }, "exit": null, "group_clear": !unknown, "reason": reason });
@@ -377,22 +382,30 @@ fn refused(connections: &Connections) -> Option<String> {
     (!lines.is_empty()).then(|| format!("the boundary's network: {}", lines.join("; ")))
 }
 
+/// How a command died that the host ended: a success it claims counts for nothing.
+fn ended(death: Death) -> RanEnd {
+    match death {
+        Death::Exited(status) if status != 0 => RanEnd::Exited(status),
+        Death::Signalled(signal) => RanEnd::Signalled(signal),
+        Death::Exited(_) | Death::Unknown => RanEnd::Unknown,
+    }
+}
+
 /// How the loop is told of an ending, with a note where the host had a hand in it.
-fn judged(outcome: &Outcome) -> (RanEnd, Option<String>) {
+fn judged(outcome: &Outcome, exhausted: Exhausted) -> (RanEnd, Option<String>) {
+    let spent: Vec<_> = exhausted.words().collect();
+    let spent = (!spent.is_empty()).then(|| spent.join("; "));
     match outcome.ending {
-        Ending::Exited(status) => (RanEnd::Exited(status), None),
-        Ending::Signalled(signal) => (RanEnd::Signalled(signal), None),
+        Ending::Exited(status) => (RanEnd::Exited(status), spent),
+        Ending::Signalled(signal) => (RanEnd::Signalled(signal), spent),
+        // Ended by the host for what it used up, not because anybody wants the run to end.
+        Ending::Stopped { death } if exhausted.out_of_scratch == Some(true) => (ended(death), spent),
         Ending::DeadlineExceeded { .. } => (RanEnd::TimedOut, None),
         Ending::Cancelled { .. } | Ending::Stopped { .. } => (RanEnd::Stopped, None),
         Ending::OutputLimit { death } => {
             let note =
                 format!("the host ended this command: it printed more than {STDOUT_STOP} bytes to standard output");
-            let end = match death {
-                Death::Exited(status) if status != 0 => RanEnd::Exited(status),
-                Death::Signalled(signal) => RanEnd::Signalled(signal),
-                Death::Exited(_) | Death::Unknown => RanEnd::Unknown,
-            };
-            (end, Some(note))
+            (ended(death), Some(note))
         }
         Ending::Unknown => (RanEnd::Unknown, None),
     }

@@ -54,6 +54,14 @@ pub struct Command {
     pub(crate) settle: Duration,
     pub(crate) limits: Limits,
     pub(crate) confinement: Arc<dyn Confinement>,
+    pub(crate) patrol: Option<Patrol>,
+}
+
+/// Somebody who looks from time to time whether a command may go on.
+#[derive(Clone)]
+pub(crate) struct Patrol {
+    pub(crate) every: Duration,
+    pub(crate) look: Arc<dyn Fn() -> Flow + Send + Sync>,
 }
 
 impl Command {
@@ -74,6 +82,7 @@ impl Command {
             settle: Duration::from_secs(10),
             limits: Limits::default(),
             confinement: Arc::new(Unconfined),
+            patrol: None,
         }
     }
 
@@ -171,6 +180,14 @@ impl Command {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Asks `look` every so often while the command runs, in the thread that runs it, whether it may go on; when not, the
+    /// outcome is [`Ending::Stopped`](crate::Ending::Stopped).
+    #[must_use]
+    pub fn patrol(mut self, every: Duration, look: Arc<dyn Fn() -> Flow + Send + Sync>) -> Self {
+        self.patrol = Some(Patrol { every, look });
         self
     }
 

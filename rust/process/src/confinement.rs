@@ -66,6 +66,12 @@ pub unsafe trait Confinement: Send + Sync {
     /// The first act that failed; the program is then not started.
     fn restrict(&self) -> Result<u64, Failure>;
 
+    /// Asked in the host once the command's tree is gone: what of its bounds ran out, as bits that only the confinement
+    /// understands, for [`Outcome::exhausted`](crate::Outcome::exhausted).
+    fn exhausted(&self) -> u64 {
+        0
+    }
+
     /// Puts an act into words, as "mount /proc". Called in the host only.
     fn act_name(&self, act: u32) -> String;
 }

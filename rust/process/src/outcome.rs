@@ -174,6 +174,8 @@ pub struct Outcome {
     pub usage: Option<Usage>,
     /// The layers that the confinement says it applied.
     pub layers: u64,
+    /// What of its bounds ran out, as the confinement says.
+    pub exhausted: u64,
 }
 
 impl Outcome {

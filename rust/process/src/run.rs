@@ -69,10 +69,17 @@ fn supervise(
         silent: false,
         forced: false,
         withheld: false,
+        patrol: command
+            .patrol
+            .as_ref()
+            .and_then(|patrol| began.checked_add(patrol.every)),
     };
     supervisor.release(observer);
     supervisor.supervise(began, observer)
 }
+
+/// How many times as long as a look of the patrol took it rests at least.
+const PATROL_REST: u32 = 10;
 
 /// Why the host asked for the end.
 #[derive(Debug, Clone, Copy)]
@@ -107,6 +114,8 @@ struct Supervisor<'a> {
     silent: bool,
     forced: bool,
     withheld: bool,
+    /// When the patrol goes next.
+    patrol: Option<Instant>,
 }
 
 type Observer<'o> = dyn FnMut(Event<'_>) -> Flow + 'o;
@@ -162,6 +171,7 @@ impl Supervisor<'_> {
             elapsed: began.elapsed(),
             usage,
             layers,
+            exhausted: self.command.confinement.exhausted(),
         })
     }
 
@@ -175,7 +185,7 @@ impl Supervisor<'_> {
 
     fn due(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Running => self.deadline,
+            Phase::Running => [self.deadline, self.patrol].into_iter().flatten().min(),
             Phase::Terminating(due) | Phase::Killing(due) => due,
         }
     }
@@ -279,6 +289,16 @@ impl Supervisor<'_> {
             }
         }
         let now = Instant::now();
+        if let (Phase::Running, Some(patrol), Some(due)) = (self.phase, &self.command.patrol, self.patrol)
+            && due <= now
+        {
+            if (patrol.look)() == Flow::Stop {
+                self.stop(Cause::Observer);
+            }
+            // A look that took long is not taken again at once.
+            let rest = patrol.every.max(now.elapsed().saturating_mul(PATROL_REST));
+            self.patrol = Instant::now().checked_add(rest);
+        }
         match self.phase {
             Phase::Running if self.deadline.is_some_and(|deadline| deadline <= now) => self.stop(Cause::Deadline),
             Phase::Terminating(Some(due)) if due <= now => self.kill(),

@@ -1,7 +1,8 @@
 //! `microcoder`: run an agent, run one command, see what this machine can do.
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use coder_boundary::Network;
+use coder_boundary::{Level, Network};
+use coder_host::Limits;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -24,7 +25,7 @@ pub enum MicrocoderCommand {
     /// Run the loop under an exact grant for a submitted task
     Repository(RepositoryArguments),
     /// Run one command inside the boundary
-    Exec(ExecArguments),
+    Exec(Box<ExecArguments>),
     /// Whether a command may do something to a path or reach a host, and by which rule
     Why(WhyArguments),
     /// What this machine can enforce and which providers are ready, with the fix for each gap
@@ -82,6 +83,42 @@ pub enum AccessWord {
     Full,
 }
 
+/// What commands are held by, and what they may use up beside memory.
+#[derive(Debug, Args)]
+pub struct HeldArguments {
+    /// The least boundary that is accepted: complete, namespaces, landlock or system_calls; less refuses
+    #[arg(long, value_name = "LEVEL", default_value = "complete")]
+    pub require: Level,
+    /// The most processes and threads of a command together
+    #[arg(long, value_name = "COUNT")]
+    pub pids: Option<u64>,
+    /// The most open files of each process
+    #[arg(long, value_name = "COUNT")]
+    pub open_files: Option<u64>,
+    /// The largest file a command may write, such as 100M
+    #[arg(long, value_name = "BYTES", value_parser = crate::bytes::parse)]
+    pub file_size: Option<u64>,
+    /// The processor time of each process, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub cpu_seconds: Option<u64>,
+    /// The most bytes in the private home and /tmp, such as 1G
+    #[arg(long, value_name = "BYTES", value_parser = crate::bytes::parse)]
+    pub scratch: Option<u64>,
+}
+
+impl HeldArguments {
+    /// The bounds, unchecked.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            pids: self.pids,
+            open_files: self.open_files,
+            file_bytes: self.file_size,
+            cpu_seconds: self.cpu_seconds,
+            scratch_bytes: self.scratch,
+        }
+    }
+}
+
 /// `microcoder run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
@@ -135,6 +172,9 @@ pub struct RunArguments {
     /// The memory bound of each command's processes, such as 512M or 2G
     #[arg(long, value_name = "BYTES", default_value = "2G", value_parser = crate::bytes::parse)]
     pub memory: u64,
+    /// How a command is held.
+    #[command(flatten)]
+    pub held: HeldArguments,
     /// A program of yours that judges the candidate, which it sees read-only (repeat for more); naming it lets it run
     #[arg(long = "check", value_name = "SUITE", value_hint = ValueHint::FilePath)]
     pub checks: Vec<PathBuf>,
@@ -182,6 +222,15 @@ pub struct ExecArguments {
     /// The memory bound of the command's processes, such as 512M or 2G
     #[arg(long, value_name = "BYTES", value_parser = crate::bytes::parse_memory)]
     pub memory: Option<u64>,
+    /// How the command is held.
+    #[command(flatten)]
+    pub held: HeldArguments,
+    /// Let debuggers and tracers reach the command's own processes
+    #[arg(long)]
+    pub allow_debugger: bool,
+    /// Let the command make user namespaces of its own (not as root)
+    #[arg(long)]
+    pub allow_nested_namespaces: bool,
     /// End the command after this long, such as 90, 90s, 5m or 1h
     #[arg(long, value_name = "TIME", value_parser = crate::bytes::parse_duration)]
     pub timeout: Option<std::time::Duration>,

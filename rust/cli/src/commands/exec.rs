@@ -5,7 +5,7 @@ use crate::arguments::{AccessWord, ExecArguments};
 use crate::output::{self, Failure};
 use crate::published;
 use crate::surroundings;
-use coder_boundary::Mode;
+use coder_boundary::{Mode, Permission};
 use coder_host::{Access, Commands, Execution, Report, ReportFile, Streams};
 use coder_process::{Death, Ending};
 use std::ffi::OsString;
@@ -27,6 +27,10 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
         network: arguments.network.clone(),
         access: access(arguments.access),
         memory_bytes: arguments.memory,
+        limits: arguments.held.limits(),
+        require: arguments.held.require,
+        debugger: permission(arguments.allow_debugger),
+        nested_namespaces: permission(arguments.allow_nested_namespaces),
         timeout: arguments.timeout,
         variables: arguments.env.iter().map(variable).collect::<Result<_, _>>()?,
         sealed: existing_stores(),
@@ -41,6 +45,9 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
     for git in prepared.recovered() {
         published::told(git, Some("a killed command"));
     }
+    if !prepared.planned().lacks().is_empty() {
+        output::talk(&format!("microcoder: a reduced boundary: {}", prepared.planned()));
+    }
     let report = arguments
         .report
         .as_deref()
@@ -52,6 +59,9 @@ pub(crate) fn exec(arguments: &ExecArguments) -> Result<u8, Failure> {
         .map_err(refused)?;
     for connection in executed.connections.iter().flat_map(|connections| connections.denied()) {
         output::talk(&format!("microcoder: network: {connection}"));
+    }
+    for words in executed.exhausted.words() {
+        output::talk(&format!("microcoder: {words}"));
     }
     for path in &executed.appeared {
         output::talk(&format!("microcoder: {} appeared; Git would obey it", path.display()));
@@ -75,6 +85,14 @@ pub(crate) fn existing_stores() -> Vec<PathBuf> {
     let named = surroundings::environment("MICROCODER_STORE").map(PathBuf::from);
     let stores = [None, named.as_deref()].map(|store| surroundings::store(store, REFUSED));
     stores.into_iter().flatten().filter(|store| store.is_dir()).collect()
+}
+
+fn permission(asked: bool) -> Permission {
+    if asked {
+        Permission::Allowed
+    } else {
+        Permission::Refused
+    }
 }
 
 pub(crate) fn access(word: AccessWord) -> Access {

@@ -44,6 +44,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
         repository: &repository,
         configuration: &configuration,
         memory_bytes: arguments.memory,
+        require: arguments.held.require,
+        limits: arguments.held.limits(),
         checks: &checks,
         store: &store,
         clock: surroundings::clock(),

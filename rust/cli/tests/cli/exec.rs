@@ -248,7 +248,12 @@ fn a_bound_of_memory_holds() {
     let bounded = world
         .microcoder(&["exec", "--memory", "200M", "--", "/usr/bin/python3", "-c", allocate])
         .run();
-    assert_eq!((bounded.status, bounded.stdout.as_str()), (1, ""));
+    // Ended by the kernel where a control group counts, else told by a failed allocation.
+    let grouped = bounded.stderr.contains("microcoder: out of memory");
+    assert_eq!(
+        (bounded.status, bounded.stdout.as_str()),
+        (if grouped { 137 } else { 1 }, "")
+    );
     let free = world
         .microcoder(&["exec", "--memory", "2G", "--", "/usr/bin/python3", "-c", allocate])
         .run();
@@ -271,6 +276,13 @@ fn the_report_says_how_it_ended_and_what_held_it() {
     // How many processes one user may have is not held against root.
     found["enforced"]["process_count"] = Value::Null;
     assert!(found["enforced"]["landlock"].take().as_u64().unwrap() >= 1);
+    // Memory is counted together where this user may make control groups.
+    let group = found["enforced"]["group"].clone();
+    let (memory, counted) = if group.is_null() {
+        (json!({ "per_process": 1_073_741_824 }), Value::Null)
+    } else {
+        (json!({ "together": 1_073_741_824 }), json!(false))
+    };
     let expected = json!({
         "schema": "openagents.microcoder.exec-report.v1",
         "ending": "exited",
@@ -294,9 +306,21 @@ fn the_report_says_how_it_ended_and_what_held_it() {
             "new_privileges": "dropped",
             "system_calls": "filtered",
             "landlock": null,
-            "memory": { "per_process": 1_073_741_824 },
+            "memory": memory,
             "process_count": null,
+            "level": "complete",
+            "signals": "own",
+            "debugger": "refused",
+            "nested_namespaces": "refused",
+            "open_files": { "per_process": 4096 },
+            "file_bytes": "none",
+            "cpu_seconds": "none",
+            "scratch": "none",
+            "group": group,
         },
+        "out_of_memory": counted,
+        "out_of_processes": counted,
+        "out_of_scratch": null,
         "appeared": [],
     });
     assert_eq!(found, expected);

@@ -10,8 +10,8 @@ use crate::labels::Labels;
 use crate::request::{self, own};
 use crate::sweep::{self, Recovered, ScratchPlace};
 use crate::{Error, controller, recovery, world};
+use coder_boundary::Enforced;
 use coder_boundary::toolchains::System;
-use coder_boundary::{Enforced, Network};
 use coder_digest::{Digest, Identifier};
 use coder_journal::{Admission, BOUNDED_COMMAND, Owner, Task};
 use coder_workspace::Repository;
@@ -79,12 +79,13 @@ impl Admitted {
             workspace_access: asked.grant.workspace_access,
             nested: &nested,
             store: asked.store.path(),
-            memory_bytes: asked.grant.memory_bytes,
+            resources: asked.grant.resources(),
+            require: asked.grant.require,
             environment: asked.environment,
             credentials: Vec::new(),
         };
         let confined = confine.prepare(ScratchPlace::create(asked.store.path(), &task.task_id)?)?;
-        let demand = Enforced::least(coder_boundary::Access::Boundary, &Network::None);
+        let demand = confined.boundary.demand();
         confined
             .boundary
             .planned()

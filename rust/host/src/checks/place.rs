@@ -5,7 +5,9 @@
 use super::suite::Suite;
 use crate::confine::{self, Environment};
 use crate::{Error, git_link};
-use coder_boundary::{Boundary, Enforced, ExactFile, GitView, Mode, Network, Policy, Scratch, Workspace};
+use coder_boundary::{
+    Boundary, Enforced, ExactFile, GitView, Ground, Level, Mode, Network, Policy, Resources, Scratch, Workspace,
+};
 use coder_process::Command;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,7 +21,9 @@ pub(super) struct Place<'a> {
     pub(super) trust: &'a Path,
     /// An existing directory for the private scratch.
     pub(super) scratch: &'a Path,
-    pub(super) memory_bytes: u64,
+    pub(super) resources: Resources,
+    /// The least that is accepted.
+    pub(super) require: Level,
     pub(super) environment: &'a Environment<'a>,
 }
 
@@ -46,7 +50,7 @@ impl Place<'_> {
             exact_reads: suite.files().map(exact).collect(),
             reads: suite.trees().map(Path::to_owned).chain(borrowed).collect(),
             sealed: vec![self.store.to_owned(), self.trust.to_owned()],
-            resources: confine::resources(self.memory_bytes),
+            resources: self.resources,
             ..Policy::default()
         };
         if needs.toolchains {
@@ -61,8 +65,9 @@ impl Place<'_> {
         policy.git = git;
         // Toolchains bring the network for downloads; a suite has it only where its manifest asks for that too.
         policy.network = if needs.network { Network::Host } else { Network::None };
-        let demand = Enforced::least(policy.access, &policy.network);
+        policy.ground = Ground::find(self.require, &policy.network)?;
         let boundary = Boundary::prepare(policy, Scratch::create(self.scratch)?)?;
+        let demand = boundary.demand();
         boundary
             .planned()
             .satisfies(&demand)

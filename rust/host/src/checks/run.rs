@@ -8,6 +8,7 @@ use super::suite::{Outside, ProtectedSuite, Suite};
 use super::trust::TrustStore;
 use crate::admission::{cache_path, observe_unless};
 use crate::confine::Environment;
+use crate::limits::Limits;
 use crate::requirements::Requirements;
 use crate::retention_lock::RetentionLock;
 use crate::store_place::open_existing;
@@ -275,18 +276,22 @@ impl Session<'_> {
     }
 
     fn place<'p>(&'p self, workspace: &'p Path, scratch: &'p Path) -> Place<'p> {
-        let memory = self
-            .admitted
-            .admission
-            .grant
-            .get("memory_bytes")
-            .and_then(Value::as_u64);
+        // What the grant said, as it was recorded; a field it did not have is as always.
+        let said = |name| self.admitted.admission.grant.get(name).cloned();
+        let memory = said("memory_bytes").and_then(|memory| memory.as_u64());
+        let limits: Limits = said("limits")
+            .and_then(|limits| serde_json::from_value(limits).ok())
+            .unwrap_or_default();
+        let require = said("require")
+            .and_then(|level| serde_json::from_value(level).ok())
+            .unwrap_or_default();
         Place {
             workspace,
             store: self.store,
             trust: self.run.trust.path(),
             scratch,
-            memory_bytes: memory.unwrap_or(MEMORY_BYTES),
+            resources: limits.with_memory(memory.unwrap_or(MEMORY_BYTES)),
+            require,
             environment: self.run.environment,
         }
     }
