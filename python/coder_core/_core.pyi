@@ -415,6 +415,14 @@ class Boundary:
         access: Literal["boundary", "toolchains", "full"] = "boundary",
         memory: int | None = None,
         env: Mapping[str, str] | Mapping[bytes, bytes] | Mapping[str | bytes, str | bytes] | None = None,
+        require: Literal["complete", "namespaces", "landlock", "system_calls"] = "complete",
+        pids: int | None = None,
+        open_files: int | None = None,
+        file_size: int | None = None,
+        cpu_seconds: int | None = None,
+        scratch: int | None = None,
+        allow_debugger: bool = False,
+        allow_nested_namespaces: bool = False,
     ) -> Self:
         """Check what was asked for and make it ready. Starts nothing.
 
@@ -430,9 +438,19 @@ class Boundary:
             access: `"boundary"` for the granted paths and the system's programs; `"toolchains"` also for this user's
                 developer tools, with the host's network; `"full"` for all that is this user's, in their login shell's
                 environment, but the checkout that a linked worktree was made from.
-            memory: The most private memory of each process, in bytes.
+            memory: The most memory in bytes: of all processes of a command together where control groups can be made, else
+                the private memory of each; `enforced` says which.
             env: Variables added to the few that every command gets. Nothing else of this process's environment is
                 passed on.
+            require: The least boundary that is accepted. With less, this or the first command is refused; what a lesser
+                one lacks is in the report of each command.
+            pids: The most processes and threads of a command.
+            open_files: The most open files of each process.
+            file_size: The largest file that is written, in bytes.
+            cpu_seconds: The processor time of each process.
+            scratch: The most bytes in `HOME` and `TMPDIR`; a command found above them is ended.
+            allow_debugger: Whether `ptrace` and its like reach the command's own processes.
+            allow_nested_namespaces: Whether commands may make user namespaces. Not for root.
 
         Raises:
             BoundaryError: Something asked for cannot be had or cannot be held.

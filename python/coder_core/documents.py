@@ -516,7 +516,20 @@ class Together(TypedDict):
     together: int
 
 
+class QuotaMemory(TypedDict):
+    """The private home and `/tmp` are a filesystem in memory of so many bytes."""
+
+    memory: int
+
+
+class QuotaCounted(TypedDict):
+    """The host counts what lies in the private home and `/tmp`, and ends a command found above so many bytes."""
+
+    counted: int
+
+
 Bound = Literal["none"] | PerProcess | Together
+Permission = Literal["refused", "allowed"]
 Namespace = Literal["host", "own"]
 Power = Literal["kept", "dropped"]
 
@@ -537,14 +550,23 @@ class Enforced(EnforcedExtras):
     processes: Namespace
     ipc: Namespace
     host_name: Namespace
-    network: Literal["host", "listed", "loopback", "nothing"]
-    abstract_sockets: Literal["host", "scoped", "own"]
+    network: Literal["host", "listed", "loopback", "nothing", "refused"]
+    abstract_sockets: Literal["host", "scoped", "own", "refused"]
     landlock: int | None
     capabilities: Power
     new_privileges: Power
     system_calls: Literal["unfiltered", "filtered"]
     memory: Bound
     process_count: Bound
+    level: Literal["complete", "namespaces", "landlock", "system_calls"] | None
+    signals: Literal["host", "scoped", "own"]
+    debugger: Permission
+    nested_namespaces: Permission
+    open_files: Bound
+    file_bytes: Bound
+    cpu_seconds: Bound
+    scratch: Literal["none"] | QuotaMemory | QuotaCounted
+    group: Literal["cgroup_v1", "cgroup_v2"] | None
 
 
 class Connection(TypedDict):
@@ -580,17 +602,21 @@ class CommandReportExtras(TypedDict, total=False):
     """Keys of `CommandReport` that may be absent.
 
     `connections` is there with a network of listed hosts, `toolchains` and `command_environment` (names, no values) with
-    the access that has them.
+    the access that has them, `lacks` with less than a complete boundary.
     """
 
     denied: list[Denied]
     connections: Connections
     toolchains: dict[str, Any]
     command_environment: dict[str, Any]
+    lacks: list[str]
 
 
 class CommandReport(CommandReportExtras):
-    """The report of one command in a boundary. `appeared` names files that Git would obey and the command made."""
+    """The report of one command in a boundary. `appeared` names files that Git would obey and the command made.
+
+    What ran out is `None` where nothing counts it.
+    """
 
     schema: str
     ending: str
@@ -601,4 +627,7 @@ class CommandReport(CommandReportExtras):
     seconds: float
     usage: dict[str, Any] | None
     enforced: Enforced
+    out_of_memory: bool | None
+    out_of_processes: bool | None
+    out_of_scratch: bool | None
     appeared: list[BytePath]

@@ -156,6 +156,7 @@ def test_full_access_says_that_nothing_is_held(place: Path) -> None:
         ({"access": "everything"}, ValueError),
         ({"network": "some"}, ValueError),
         ({"memory": -1}, OverflowError),
+        ({"require": "much"}, ValueError),
         ({"reads": "/usr"}, TypeError),
         ({"env": {"A": 1}}, TypeError),
         ({"surprise": 1}, TypeError),
@@ -164,6 +165,24 @@ def test_full_access_says_that_nothing_is_held(place: Path) -> None:
 def test_arguments_out_of_their_values(place: Path, arguments: dict[str, object], error: type[Exception]) -> None:
     with pytest.raises(error):
         Boundary(place, **arguments)  # type: ignore[arg-type]
+
+
+def test_bounds_and_the_level_are_told(place: Path) -> None:
+    with Boundary(place, require="landlock", open_files=64, scratch=8 << 20) as boundary:
+        ended = boundary.run(["sh", "-c", "ulimit -n; head -c 16M /dev/zero >$HOME/large; sleep 60"])
+    assert ended.enforced["level"] in ("complete", "namespaces", "landlock")
+    assert (ended.enforced["open_files"], ended.enforced["scratch"]) == ({"per_process": 64}, {"counted": 8 << 20})
+    assert (ended.ending, ended.stdout, ended.report["out_of_scratch"]) == ("stopped", b"64\n", True)
+    with pytest.raises(CoderError) as raised:
+        Boundary(place, pids=1)
+    assert "limits.pids" in str(raised.value)
+
+
+def test_a_debugger_only_where_it_is_allowed(place: Path) -> None:
+    attempt = ["python3", "-c", "import ctypes; raise SystemExit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"]
+    with Boundary(place) as usual, Boundary(place, allow_debugger=True) as allowing:
+        assert (usual.run(attempt).exit_code, allowing.run(attempt).exit_code) == (1, 0)
+        assert (usual.enforced["debugger"], allowing.enforced["debugger"]) == ("refused", "allowed")
 
 
 def test_a_boundary_that_cannot_be_had(place: Path) -> None:

@@ -60,8 +60,7 @@ def call(*arguments): sys.exit(libc.syscall(*(ctypes.c_long(a) if isinstance(a, 
 #[case::writes_by_landlock(&[Layer::AssembledRoot], Network::None, "open('SECRET', 'w')", false)]
 #[case::writes(&[Layer::AssembledRoot, Layer::Landlock], Network::None, "open('SECRET', 'w')", true)]
 #[case::network_namespace(
-    // The filter and Landlock stand in for the namespace.
-    &[Layer::NetworkNamespace, Layer::Loopback, Layer::SystemCalls, Layer::Landlock], Network::None,
+    &[Layer::NetworkNamespace, Layer::Loopback], Network::None,
     "import socket; socket.create_connection(('127.0.0.1', PORT))", true
 )]
 #[case::loopback(
@@ -78,7 +77,7 @@ def call(*arguments): sys.exit(libc.syscall(*(ctypes.c_long(a) if isinstance(a, 
 #[case::signals_by_landlock(
     &[Layer::ProcessNamespace, Layer::AssembledRoot], Network::None, "import os; os.kill(PID, 0)", false
 )]
-#[case::ipc_namespace(&[Layer::IpcNamespace, Layer::SystemCalls], Network::None, "CALLcall(29, SEGMENT, 0, 0)", true)]
+#[case::ipc_namespace(&[Layer::IpcNamespace], Network::None, "CALLcall(29, SEGMENT, 0, 0)", true)]
 #[case::host_name_namespace(
     &[Layer::HostNameNamespace], Network::None,
     "import os; sys = os.stat('/proc/self/ns/uts').st_ino; exit(sys != UTS)", true

@@ -10,16 +10,25 @@ use crate::{Capabilities, Error, Finding, Level, probe};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ground {
     layers: LayerSet,
+    /// What a test took away, so that nothing stands in for it.
+    taken: LayerSet,
 }
 
 impl Default for Ground {
     /// Every layer.
     fn default() -> Self {
-        Self { layers: LayerSet::ALL }
+        Self::of(LayerSet::ALL)
     }
 }
 
 impl Ground {
+    fn of(layers: LayerSet) -> Self {
+        Self {
+            layers,
+            taken: LayerSet::EMPTY,
+        }
+    }
+
     /// The best that is to be had, if that is at least `least`. With [`Level::Complete`] nothing is tried: a layer that is
     /// not there then refuses the command when it starts.
     ///
@@ -68,7 +77,13 @@ impl Ground {
 
     /// What the filter stands in for.
     pub(crate) fn profile(&self, network: &Network) -> Profile {
-        let unless = |layer| if self.gives(layer) { By::Namespace } else { By::Filter };
+        let unless = |layer| {
+            if self.gives(layer) || self.taken.contains(layer) {
+                By::Namespace
+            } else {
+                By::Filter
+            }
+        };
         Profile {
             internet: match network {
                 Network::None | Network::Allow(_) => unless(Layer::NetworkNamespace),
@@ -98,8 +113,7 @@ fn coherent(layers: LayerSet) -> LayerSet {
 /// How the escape corpus sees what each layer stops: it takes one away. No release can hold this.
 #[cfg(any(test, feature = "escape-tests"))]
 impl Ground {
-    /// Every layer but these. What a layer holds may be held by another, too, as the filter of system calls stands in
-    /// for a missing network namespace: an attempt succeeds once both are gone.
+    /// Every layer but these. Nothing stands in for them, as the filter does for a namespace that a machine lacks.
     #[must_use]
     pub fn without(layers: impl IntoIterator<Item = Layer>) -> Self {
         Self::default().less(layers)
@@ -108,15 +122,16 @@ impl Ground {
     /// As if the machine gave no more than this level.
     #[must_use]
     pub fn no_more_than(level: Level) -> Self {
-        Self { layers: level.layers() }
+        Self::of(level.layers())
     }
 
     /// This ground and some layers less.
     #[must_use]
     pub fn less(self, layers: impl IntoIterator<Item = Layer>) -> Self {
-        Self {
-            layers: layers.into_iter().fold(self.layers, LayerSet::less),
-        }
+        layers.into_iter().fold(self, |ground, layer| Self {
+            layers: ground.layers.less(layer),
+            taken: ground.taken.with(layer),
+        })
     }
 }
 

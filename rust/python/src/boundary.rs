@@ -5,8 +5,8 @@ use crate::convert::{Name, Names, Seconds, Variables, parsed, text};
 use crate::error::{Class, detached, raise, raised};
 use crate::held::Held;
 use crate::supervise::{Stop, supervise};
-use coder_boundary::{Mode, Network};
-use coder_host::{Access, Executed, Execution, PreparedExecution, Report, Streams, default_store};
+use coder_boundary::{Mode, Network, Permission, UnknownLevel};
+use coder_host::{Access, Executed, Execution, Limits, PreparedExecution, Report, Streams, default_store};
 use coder_process::{Cancel, Captured, Death, Ending, Reason, Window};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,12 +22,21 @@ pub(crate) struct Boundary {
     planned: String,
 }
 
+fn permission(asked: bool) -> Permission {
+    if asked {
+        Permission::Allowed
+    } else {
+        Permission::Refused
+    }
+}
+
 #[pymethods]
 impl Boundary {
     #[new]
     #[pyo3(signature = (
         workspace, *, write = true, reads = None, writes = None, sealed = None, network = None, access = "boundary",
-        memory = None, env = None
+        memory = None, env = None, require = "complete", pids = None, open_files = None, file_size = None,
+        cpu_seconds = None, scratch = None, allow_debugger = false, allow_nested_namespaces = false
     ))]
     #[expect(clippy::too_many_arguments, reason = "named arguments of a Python class")]
     fn new(
@@ -41,6 +50,14 @@ impl Boundary {
         access: &str,
         memory: Option<u64>,
         env: Option<&Bound<'_, PyAny>>,
+        require: &str,
+        pids: Option<u64>,
+        open_files: Option<u64>,
+        file_size: Option<u64>,
+        cpu_seconds: Option<u64>,
+        scratch: Option<u64>,
+        allow_debugger: bool,
+        allow_nested_namespaces: bool,
     ) -> PyResult<Self> {
         let paths = |names: Option<Names>| names.map_or_else(|| Ok(Vec::new()), |names| names.absolute());
         let access = access_mode(access)?;
@@ -59,6 +76,18 @@ impl Boundary {
             network,
             access,
             memory_bytes: memory,
+            limits: Limits {
+                pids,
+                open_files,
+                file_bytes: file_size,
+                cpu_seconds,
+                scratch_bytes: scratch,
+            },
+            require: require
+                .parse()
+                .map_err(|error: UnknownLevel| PyValueError::new_err(error.to_string()))?,
+            debugger: permission(allow_debugger),
+            nested_namespaces: permission(allow_nested_namespaces),
             variables: env.map_or_else(|| Ok(Vec::new()), variables)?,
             ..Execution::new(workspace.absolute()?)
         };
