@@ -244,7 +244,6 @@ fn there_is_no_gateway_without_a_network_of_the_commands_own() {
         ground: Ground::without([Layer::NetworkNamespace]),
         ..Policy::default()
     };
-    let boundary = Boundary::prepare(policy, Private::Memory).unwrap();
-    let refused = boundary.gateway(Outside::of_this_machine()).unwrap_err();
-    assert_eq!(refused.code(), "layer_unavailable");
+    let refused = Boundary::prepare(policy, Private::Memory).unwrap_err();
+    assert_eq!(refused.code(), "needs_layer");
 }

@@ -58,9 +58,7 @@ impl Ground {
             Finding::Missing(_) => None,
         };
         let layers: LayerSet = capabilities.findings.iter().filter_map(available).collect();
-        Self {
-            layers: coherent(layers),
-        }
+        Self::of(coherent(layers))
     }
 
     /// Whether a layer is to be had.
