@@ -140,6 +140,7 @@ fn run<'py>(
             Progress::Admitted { .. } => stopping.admitted(),
             Progress::Prepared { .. }
             | Progress::Asking { .. }
+            | Progress::Switched { .. }
             | Progress::Answered { .. }
             | Progress::Command { .. }
             | Progress::Output { .. }
