@@ -438,8 +438,8 @@ class Boundary:
             access: `"boundary"` for the granted paths and the system's programs; `"toolchains"` also for this user's
                 developer tools, with the host's network; `"full"` for all that is this user's, in their login shell's
                 environment, but the checkout that a linked worktree was made from.
-            memory: The most memory in bytes: of all processes of a command together where control groups can be made, else
-                the private memory of each; `enforced` says which.
+            memory: The most memory in bytes: of all processes of a command together where control groups can be made,
+                else the private memory of each; `enforced` says which.
             env: Variables added to the few that every command gets. Nothing else of this process's environment is
                 passed on.
             require: The least boundary that is accepted. With less, this or the first command is refused; what a lesser

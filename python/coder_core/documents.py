@@ -601,8 +601,8 @@ class Denied(TypedDict):
 class CommandReportExtras(TypedDict, total=False):
     """Keys of `CommandReport` that may be absent.
 
-    `connections` is there with a network of listed hosts, `toolchains` and `command_environment` (names, no values) with
-    the access that has them, `lacks` with less than a complete boundary.
+    `connections` is there with a network of listed hosts, `toolchains` and `command_environment` (names, no values)
+    with the access that has them, `lacks` with less than a complete boundary.
     """
 
     denied: list[Denied]
