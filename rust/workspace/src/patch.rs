@@ -12,6 +12,11 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+/// The largest file that is in a patch, and all files together, in bytes. Git reads and packs each of them whole, which took
+/// minutes for what an agent had left of gigabytes, also after a stop.
+const FILE_BYTES: u64 = 64 * 1024 * 1024;
+const ALL_BYTES: u64 = 256 * 1024 * 1024;
+
 /// What to make a patch of.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
@@ -34,7 +39,8 @@ pub struct Patch {
     pub bytes: Vec<u8>,
     /// Whether it is all there.
     pub extent: Extent,
-    /// Changed paths that are not in it: ignored by the repository, inside a nested repository, or no file or link.
+    /// Changed paths that are not in it: ignored by the repository, inside a nested repository, no file or link, or a file
+    /// over 64 MiB or past 256 MiB of all.
     pub left_out: Vec<BytePath>,
 }
 
@@ -123,9 +129,19 @@ impl Paths {
     fn of(candidate: &Candidate<'_>) -> Self {
         let mut paths = Self::default();
         let nested: IgnoredPaths = candidate.after.nested_repositories().into_iter().collect();
+        let mut left = ALL_BYTES;
         let mut come = |path: &BytePath| {
             let shown = !candidate.ignored.contains(path) && !nested.contains(path) && !is_git_link(path);
-            match candidate.after.entry(path.as_bytes()).map(|entry| &entry.kind) {
+            let kind = candidate.after.entry(path.as_bytes()).map(|entry| &entry.kind);
+            let shown = match kind {
+                Some(Kind::File { length, .. }) if shown && *length <= FILE_BYTES.min(left) => {
+                    left -= length;
+                    true
+                }
+                Some(Kind::File { .. }) => false,
+                Some(Kind::Symlink { .. } | Kind::Directory | Kind::Other { .. }) | None => shown,
+            };
+            match kind {
                 Some(Kind::File { .. } | Kind::Symlink { .. }) if shown => {
                     paths.present.insert(path.clone());
                 }

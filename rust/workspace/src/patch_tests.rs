@@ -121,6 +121,27 @@ fn a_file_that_became_a_directory_or_a_link_in_the_way() {
     );
 }
 
+/// An agent left gigabytes, and the host packed them for minutes after it had been told to stop.
+#[test]
+fn a_file_too_large_to_be_packed_is_left_out_and_named() {
+    let world = World::new();
+    world.repository("repo");
+    let patch = patch_of(
+        &world,
+        |world| {
+            world.write("repo/kept", "x\n");
+            let large = std::fs::File::create(world.path("repo/large")).unwrap();
+            large.set_len(FILE_BYTES + 1).unwrap();
+        },
+        1 << 20,
+    );
+    assert_eq!(
+        (patch.extent, patch.left_out),
+        (Extent::Whole, vec![BytePath::from("large")])
+    );
+    assert!(coder_digest::display_bytes(&patch.bytes).contains("b/kept"));
+}
+
 /// Report 15: a nested repository is no part of what is taken over, and is said to be left out.
 #[test]
 fn report_15_what_is_ignored_nested_or_no_file_is_left_out_and_named() {
