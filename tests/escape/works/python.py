@@ -259,8 +259,8 @@ def events() -> None:
     memory = os.memfd_create("m")
     os.write(memory, b"m")
     assert os.pread(memory, 1, 0) == b"m"
-    signal.setitimer(signal.ITIMER_REAL, 0.01)
     signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
     assert signal.sigtimedwait([signal.SIGCHLD], 0.05) is None
 
 
