@@ -164,10 +164,14 @@ fn needed(grant: &Grant, environment: &Environment<'_>) -> Vec<(OsString, OsStri
         }
         match configuration.access {
             Access::Boundary | Access::Full => {}
-            Access::Toolchains => names.extend(Variable::ALL.iter().flat_map(|variable| {
-                let name = variable.name();
-                [name.to_owned(), format!("OPENAGENTS_TOOLCHAIN_{name}")]
-            })),
+            Access::Toolchains => {
+                let variables = Variable::ALL.iter().map(|variable| variable.name());
+                names.extend(
+                    variables
+                        .chain(["PATH"])
+                        .flat_map(|name| [name.to_owned(), format!("OPENAGENTS_TOOLCHAIN_{name}")]),
+                );
+            }
         }
     }
     names.sort();

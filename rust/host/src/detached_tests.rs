@@ -45,7 +45,7 @@ fn openai(access: &str) -> serde_json::Value {
 #[rstest]
 #[case::bounded(json!(null), &["HOME", "LOGNAME", "PATH", "USER"])]
 #[case::remote(openai("boundary"), &["HOME", "LOGNAME", "MY_KEY", "PATH", "USER"])]
-#[case::toolchains(openai("toolchains"), &["CARGO_HOME", "HOME", "LOGNAME", "MY_KEY", "OPENAGENTS_TOOLCHAIN_GOPATH", "PATH", "USER"])]
+#[case::toolchains(openai("toolchains"), &["CARGO_HOME", "HOME", "LOGNAME", "MY_KEY", "OPENAGENTS_TOOLCHAIN_GOPATH", "OPENAGENTS_TOOLCHAIN_PATH", "PATH", "USER"])]
 fn the_environment_is_what_the_grant_needs(#[case] configuration: serde_json::Value, #[case] expected: &[&str]) {
     let set = [
         "PATH",
@@ -56,6 +56,7 @@ fn the_environment_is_what_the_grant_needs(#[case] configuration: serde_json::Va
         "OTHER_KEY",
         "CARGO_HOME",
         "OPENAGENTS_TOOLCHAIN_GOPATH",
+        "OPENAGENTS_TOOLCHAIN_PATH",
         "LD_PRELOAD",
         "AWS_SECRET_ACCESS_KEY",
     ];
