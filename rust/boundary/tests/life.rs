@@ -3,7 +3,7 @@
 
 mod common;
 
-use coder_boundary::{Enforced, Reach, Scratch};
+use coder_boundary::{Boundary, Enforced, Private, Reach, Scratch};
 use coder_process::{Ending, Proof, Tree};
 use common::{World, again_as_an_ordinary_user, shell};
 use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule};
@@ -164,4 +164,46 @@ fn many_commands_at_once_share_one_boundary() {
             assert_eq!(thread.join().unwrap(), format!("{number}\n"));
         }
     });
+}
+
+/// How many at once the test below starts; `benches/parallel.sh` does the same with a thousand programs.
+const AT_ONCE: usize = 64;
+
+#[test]
+fn many_commands_at_once_leave_no_process_mount_or_file() {
+    // Elsewhere than /tmp, so that its name is nobody else's mount.
+    let world = World::under("/var/tmp".as_ref());
+    let start = std::sync::Barrier::new(AT_ONCE);
+    thread::scope(|scope| {
+        for number in 0..AT_ONCE {
+            let (world, start) = (&world, &start);
+            scope.spawn(move || {
+                let private = match number % 2 {
+                    0 => Private::Memory,
+                    _ => world.scratch().into(),
+                };
+                start.wait();
+                let boundary = Boundary::prepare(world.policy(), private).unwrap();
+                let seen = shell(&boundary, "echo $$ > $HOME/own; sleep 600 & cat $HOME/own");
+                assert_eq!((seen.code, seen.stdout.trim().is_empty()), (0, false));
+            });
+        }
+    });
+    let base = world.base.path().to_str().unwrap().to_owned();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let holding = processes.filter_map(|process| {
+        // One that ended meanwhile holds nothing.
+        let mounts = fs::read(process.path().join("mountinfo")).unwrap_or_default();
+        String::from_utf8_lossy(&mounts)
+            .contains(&base)
+            .then(|| process.file_name())
+    });
+    assert_eq!(holding.collect::<Vec<_>>(), Vec::<std::ffi::OsString>::new());
+    let mut names: Vec<_> = fs::read_dir(&base)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["outside", "workspace"]);
+    assert_eq!(fs::read_dir(&world.workspace).unwrap().count(), 0);
 }
