@@ -3,8 +3,8 @@
 
 use coder_agent::{Cost, Tokens};
 
-/// The day the table was last compared with what the providers publish.
-pub(crate) const LIST_PRICES: &str = "2026-10-07";
+/// The day of the newest published list that the table was compared with.
+pub(crate) const LIST_PRICES: &str = "2026-03-21";
 
 /// What a million tokens of a model cost, in millionths of a US dollar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

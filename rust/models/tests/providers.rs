@@ -272,7 +272,7 @@ fn success_wherever_the_stream_is_cut(
         "text": "{\"é\"}", "items": provider.items(), "tokens": provider.tokens(), "cost": provider.cost(), "error": null,
     });
     if provider == Provider::Codex {
-        expected["list_prices"] = json!("2026-10-07");
+        expected["list_prices"] = json!("2026-03-21");
     }
     assert_eq!(came.responses, [expected]);
     assert_eq!(came.generated.reply.as_deref(), Ok("{\"é\"}"));
