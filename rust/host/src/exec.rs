@@ -1,13 +1,16 @@
 //! One command in the boundary, without a task or a store: what `microcoder exec`, the demonstration's check and
 //! `coder_core.Boundary` run. Returns how it ended and what really held it.
 
+mod report;
+
+pub use report::Report;
+
 use crate::command_environment::CommandEnvironment;
 use crate::confine::{self, Environment};
 use crate::git_link::Place;
 use crate::guards::Absent;
 use crate::limits::Limits;
 use crate::login_environment::{Asked, Person};
-use crate::outcome::{ending_word, peak_memory, tree_json};
 use crate::quarantine::{Held, Root};
 use crate::refused;
 use crate::{Access, Denied, Error, denials, git_link};
@@ -18,8 +21,7 @@ use coder_boundary::{
 };
 use coder_process::{Cancel, Command, Event, Flow, Outcome, Output, Stdin, Window};
 use coder_workspace::{Git, Published};
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -460,83 +462,5 @@ impl PreparedExecution {
             Some(missing) => Error::TooLittleEnforced { missing },
             None => Error::Process(error),
         })
-    }
-}
-
-/// The written report of one command.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
-    schema: &'static str,
-    /// How it ended, in one word.
-    pub ending: &'static str,
-    /// Its exit status, if it exited by itself.
-    pub exit: Option<i32>,
-    /// How its own process really died.
-    pub death: Value,
-    /// Whether every process of it is gone, and how that is known.
-    pub group_clear: bool,
-    /// The proof.
-    pub proof: Option<&'static str>,
-    /// From the start to the end.
-    pub seconds: f64,
-    /// What it used.
-    pub usage: Value,
-    /// What really held it.
-    pub enforced: Enforced,
-    /// What of its bounds ran out, where something counted it.
-    #[serde(flatten)]
-    pub exhausted: Exhausted,
-    /// What a boundary of the highest level would have held beside.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lacks: Vec<&'static str>,
-    /// What it did through the gateway to listed hosts, where it had one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connections: Option<Connections>,
-    /// What its kept output says was denied, and the boundary's policy refuses.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub denied: Vec<Denied>,
-    /// Names that Git would obey and that appeared.
-    pub appeared: Vec<coder_digest::BytePath>,
-    /// What of the command's Git has reached the repository, where anything was to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub git: Option<Published>,
-    /// What was derived of this computer's toolchains, with access to them.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub toolchains: Value,
-    /// Where the command's environment came from, but in the default boundary: no values.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub command_environment: Value,
-}
-
-impl From<&Executed> for Report {
-    fn from(executed: &Executed) -> Self {
-        let outcome = &executed.outcome;
-        let (ending, exit, death) = ending_word(&outcome.ending);
-        let (group_clear, proof) = tree_json(outcome.tree);
-        Self {
-            schema: "openagents.microcoder.exec-report.v1",
-            ending,
-            exit,
-            death,
-            group_clear,
-            proof,
-            seconds: outcome.elapsed.as_secs_f64(),
-            usage: outcome.usage.as_ref().map_or(
-                Value::Null,
-                |usage| json!({ "memory": peak_memory(usage.peak_memory), "cpu_seconds": usage.cpu.as_secs_f64() }),
-            ),
-            enforced: executed.enforced.clone(),
-            exhausted: executed.exhausted,
-            lacks: executed.enforced.lacks(),
-            connections: executed.connections.clone(),
-            denied: executed.denied.clone(),
-            appeared: executed.appeared.iter().map(|path| path.as_path().into()).collect(),
-            git: executed.git.clone(),
-            toolchains: executed.toolchains.clone(),
-            command_environment: executed
-                .command_environment
-                .as_ref()
-                .map_or(Value::Null, |environment| json!(environment.as_ref())),
-        }
     }
 }
