@@ -1,16 +1,17 @@
 //! The checked and prepared boundary, and the commands that run in it.
 
 use crate::assembly::{self, Act};
+use crate::bounds::{bounds, counted, limits};
 use crate::caches::ShownCache;
+use crate::command_environment::environment;
 use crate::confinement::{Prepared, Scope, Seclusion, Single};
-use crate::enforced::{Bound, Bounds, Certain, Enforced, Group, Quota};
+use crate::enforced::{Certain, Enforced, Quota};
 use crate::exhausted::Exhausted;
 use crate::filter::Profile;
 use crate::group::{Leaf, Wanted};
 use crate::guard::Guarded;
 use crate::laid::{Laid, profile};
 use crate::layers::{Layer, LayerSet};
-use crate::points::Places;
 use crate::policy::{Access, Network, Permission, Policy, Resources, Workspace};
 use crate::quota::{self, Meter};
 use crate::step::Step;
@@ -22,10 +23,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The programs' search path, and what NixOS has beside it.
-const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-const NIXOS_PROGRAMS: &str = "/run/current-system/sw/bin";
 
 /// What commands may touch, made ready once for any number of them. Ends, and removes its scratch, when it and every
 /// command made from it are dropped.
@@ -466,87 +463,6 @@ pub(crate) fn id_maps(namespaces: LayerSet) -> Vec<Act> {
         }));
     }
     acts
-}
-
-/// What bounds each process by itself: what no group counts.
-fn limits(resources: &Resources, counted: Option<Wanted>) -> Limits {
-    let counted = counted.unwrap_or_default();
-    let unless = |bound: Option<u64>, counted: Option<u64>| bound.filter(|_| counted.is_none());
-    Limits {
-        address_space: None,
-        data: unless(resources.memory_bytes, counted.memory),
-        processes: unless(resources.processes, counted.pids),
-        open_files: resources.open_files,
-        file_size: resources.file_bytes,
-        cpu_seconds: resources.cpu_seconds,
-    }
-}
-
-/// What a control group would count, where this machine lets this user make one.
-fn counted(resources: &Resources) -> Option<(Wanted, Group)> {
-    let wanted = Wanted {
-        memory: resources.memory_bytes,
-        pids: resources.processes,
-    };
-    (wanted != Wanted::default()).then(|| wanted.counted())?
-}
-
-fn bounds(resources: &Resources, counted: Option<(Wanted, Group)>, scratch: Quota) -> Bounds {
-    let each = |bound: Option<u64>| bound.map_or(Bound::None, Bound::PerProcess);
-    let (wanted, group) = counted.unzip();
-    let wanted = wanted.unwrap_or_default();
-    Bounds {
-        memory: wanted.memory.map_or(each(resources.memory_bytes), Bound::Together),
-        processes: match (wanted.pids, resources.processes) {
-            (Some(count), _) => Bound::Together(count),
-            // The kernel counts the processes of a user in a user namespace, but not root's.
-            (None, Some(count)) if !rustix::process::geteuid().is_root() => Bound::Together(count),
-            (None, Some(_) | None) => Bound::None,
-        },
-        open_files: each(resources.open_files),
-        file_bytes: each(resources.file_bytes),
-        cpu_seconds: each(resources.cpu_seconds),
-        scratch,
-        group,
-    }
-}
-
-/// What every command gets, the policy's own last.
-fn environment(places: &Places, added: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
-    let mut path = SYSTEM_PATH.to_owned();
-    if Path::new(NIXOS_PROGRAMS).is_dir() {
-        path.push(':');
-        path.push_str(NIXOS_PROGRAMS);
-    }
-    let user = account_name(rustix::process::geteuid().as_raw()).unwrap_or_else(|| OsString::from("agent"));
-    let temporary = places.temporary.as_os_str();
-    let usual = [
-        ("PATH", OsString::from(path)),
-        ("HOME", places.home.clone().into_os_string()),
-        ("TMPDIR", temporary.to_owned()),
-        ("TMP", temporary.to_owned()),
-        ("TEMP", temporary.to_owned()),
-        ("LANG", OsString::from("C.UTF-8")),
-        ("USER", user.clone()),
-        ("LOGNAME", user),
-    ];
-    usual
-        .into_iter()
-        .map(|(name, value)| (OsString::from(name), value))
-        .chain(added)
-        .collect()
-}
-
-/// The account's name in /etc/passwd. Other sources of accounts would be asked over the network, and may hang.
-fn account_name(user: u32) -> Option<OsString> {
-    use std::os::unix::ffi::OsStringExt;
-    let accounts = fs::read("/etc/passwd").ok()?;
-    accounts.split(|byte| *byte == b'\n').find_map(|line| {
-        let mut fields = line.split(|byte| *byte == b':');
-        let name = fields.next()?;
-        let number = std::str::from_utf8(fields.nth(1)?).ok()?;
-        (number.parse() == Ok(user)).then(|| OsString::from_vec(name.to_vec()))
-    })
 }
 
 #[cfg(test)]

@@ -366,7 +366,7 @@ unsafe impl Confinement for Single {
         match &self.group {
             Some(Joined::Leaf { processes, .. }) => {
                 for processes in processes {
-                    system::write_all(*processes, b"0").map_err(failed)?;
+                    system::write_whole(*processes, b"0").map_err(failed)?;
                 }
             }
             Some(Joined::Failed(errno)) => return Err(failed(*errno)),

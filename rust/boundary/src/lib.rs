@@ -38,7 +38,9 @@
 mod account;
 mod assembly;
 mod boundary;
+mod bounds;
 mod caches;
+mod command_environment;
 mod confinement;
 mod enforced;
 mod error;

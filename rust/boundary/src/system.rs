@@ -298,7 +298,7 @@ pub(crate) fn create_file(path: &CStr, content: &[u8], mode: libc::mode_t) -> Ca
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: the path outlives the call.
     let file = unsafe { call!(libc::SYS_openat, HERE, path, flags, mode) }.map(Descriptor::new)?;
-    write_whole(&file, content)
+    write_whole(file.raw(), content)
 }
 
 fn existing_is_fine(made: Called<usize>) -> Called<()> {
@@ -313,16 +313,11 @@ pub(crate) fn write_file(path: &CStr, line: &[u8]) -> Called<()> {
     let flags = libc::O_WRONLY | libc::O_CLOEXEC;
     // SAFETY: the path outlives the call.
     let file = unsafe { call!(libc::SYS_openat, HERE, path, flags) }.map(Descriptor::new)?;
-    write_whole(&file, line)
+    write_whole(file.raw(), line)
 }
 
-/// Writes a few bytes to an open file of the kernel's, which takes them at once or not at all.
-pub(crate) fn write_all(file: c_int, bytes: &[u8]) -> Called<()> {
-    // SAFETY: the buffer outlives the call and its length is its own.
-    unsafe { call!(libc::SYS_write, file, bytes.as_ptr(), bytes.len()) }.map(drop)
-}
-
-fn write_whole(file: &Descriptor, bytes: &[u8]) -> Called<()> {
+/// Writes everything in one call, to a file that takes it at once or not at all.
+pub(crate) fn write_whole(file: c_int, bytes: &[u8]) -> Called<()> {
     // SAFETY: the buffer outlives the call and its length is its own.
     let written = unsafe { call!(libc::SYS_write, file, bytes.as_ptr(), bytes.len()) }?;
     if written == bytes.len() {
