@@ -64,7 +64,7 @@ impl Taken {
                 libc::ENOSYS
             }
             Self::Loopback => {
-                let request = libc::SIOCSIFFLAGS as u64;
+                let request = libc::SIOCSIFFLAGS;
                 let set = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request).unwrap();
                 rules.insert(libc::SYS_ioctl, vec![SeccompRule::new(vec![set]).unwrap()]);
                 libc::EPERM
