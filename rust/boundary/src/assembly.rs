@@ -2,7 +2,7 @@
 //! Pure bookkeeping, but for what it makes in the private scratch; nothing is mounted here.
 
 use crate::caches::Caches;
-use crate::machine::{self, Appearance};
+use crate::machine::{self, Appearance, Liveness};
 use crate::paths::{Granted, Kind, Presence};
 use crate::points::{Places, Points};
 use crate::policy::{Mode, Network, Permission};
@@ -92,7 +92,12 @@ pub(crate) fn assemble(ingredients: Ingredients<'_>, rights: &mut Rights) -> Res
         nested,
         memory,
     } = ingredients;
-    let mut parts = machine::parts(network)?;
+    // For several commands a copy is made once; for one it costs as much as a mount, and its end twice as much.
+    let liveness = match private {
+        Private::Directory(_) => Liveness::Prepared,
+        Private::Memory => Liveness::Live,
+    };
+    let mut parts = machine::parts(network, liveness)?;
     parts.retain(|part| {
         let source = match &part.appearance {
             Appearance::Mounted { source, .. } => source.as_path(),

@@ -3,11 +3,14 @@
 
 use crate::Error;
 use crate::policy::Network;
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, RawDir};
 use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, Metadata};
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -96,12 +99,15 @@ const ETC_FOR_PACKAGES: [&str; 2] = ["npmrc", "pip.conf"];
 /// What only a command with the host's network needs: where to ask for names.
 const ETC_FOR_NAMES: [&str; 2] = ["resolv.conf", "static/resolv.conf"];
 
+/// Bytes of a directory's list read at once.
+const LISTED: usize = 8 * 1024;
+
 /// Above these a file or directory is mounted instead of copied: a mount costs as much as a few pages.
 const COPY_BYTES: u64 = 16 * 1024;
 const COPY_ENTRIES: usize = 32;
 
-/// Everything of the machine that a command sees.
-pub(crate) fn parts(network: &Network) -> Result<Vec<Part>, Error> {
+/// Everything of the machine that a command sees, its small files as `liveness` says.
+pub(crate) fn parts(network: &Network, liveness: Liveness) -> Result<Vec<Part>, Error> {
     let mut parts = Vec::new();
     for path in PROGRAMS {
         let path = PathBuf::from(path);
@@ -134,7 +140,7 @@ pub(crate) fn parts(network: &Network) -> Result<Vec<Part>, Error> {
         }
     }
     let etc = Path::new("/etc");
-    let names = names(etc).map_err(Error::file("list", etc))?;
+    let names = names(etc, &ETC).map_err(Error::file("list", etc))?;
     let (packages, servers): (&[&str], &[&str]) = match network {
         Network::None => (&[], &[]),
         Network::Allow(_) => (&ETC_FOR_PACKAGES, &[]),
@@ -143,16 +149,16 @@ pub(crate) fn parts(network: &Network) -> Result<Vec<Part>, Error> {
     let for_network = packages.iter().chain(servers);
     let for_network = for_network.map(|path| (PathBuf::from(path), Known::ByName, Liveness::Live));
     let wanted = wanted(&ETC, &names).into_iter();
-    let wanted = wanted.map(|(path, known)| (path, known, Liveness::Prepared));
+    let wanted = wanted.map(|(path, known)| (path, known, liveness));
     for (path, known, liveness) in wanted.chain(for_network) {
         show(&etc.join(path), known, liveness, &mut parts)?;
     }
     Ok(parts)
 }
 
-/// Whether a file is shown as it was when the boundary was prepared, or as it is.
+/// Whether a small file is shown as it was when the boundary was prepared, by a copy, or as it is, by a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Liveness {
+pub(crate) enum Liveness {
     Prepared,
     Live,
 }
@@ -164,30 +170,39 @@ enum Known {
     ByPattern,
 }
 
-fn names(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut names = fs::read_dir(directory)?
-        .map(|entry| entry.map(|entry| PathBuf::from(entry.file_name())))
-        .collect::<io::Result<Vec<_>>>()?;
-    names.sort();
+/// The names in a directory that a pattern of the table stands for, in order.
+fn names(directory: &Path, table: &[&str]) -> io::Result<Vec<OsString>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = rustix::fs::open(directory, flags, rustix::fs::Mode::empty())?;
+    let mut room = [MaybeUninit::uninit(); LISTED];
+    let mut listed = RawDir::new(open, &mut room);
+    let mut names = Vec::new();
+    // Most names of the directory are of no concern: none but the found ones are kept.
+    while let Some(entry) = listed.next() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if table.iter().any(|pattern| stands_for(pattern, name)) {
+            names.push(OsStr::from_bytes(name).to_owned());
+        }
+    }
+    names.sort_unstable();
     Ok(names)
 }
 
-fn wanted(table: &[&str], names: &[PathBuf]) -> Vec<(PathBuf, Known)> {
-    let mut wanted = Vec::new();
+fn stands_for(pattern: &str, name: &[u8]) -> bool {
+    let start = pattern.strip_suffix('*');
+    start.is_some_and(|start| name.starts_with(start.as_bytes()))
+}
+
+/// The table with each pattern replaced by the names it stands for.
+fn wanted(table: &[&str], names: &[OsString]) -> Vec<(PathBuf, Known)> {
+    let mut wanted = Vec::with_capacity(table.len() + names.len());
     for pattern in table {
-        match pattern.strip_suffix('*') {
-            Some(start) => {
-                let starts = |name: &&PathBuf| name.as_os_str().as_encoded_bytes().starts_with(start.as_bytes());
-                wanted.extend(names.iter().filter(starts).map(|name| (name.clone(), Known::ByPattern)));
-            }
-            None => {
-                let path = Path::new(pattern);
-                let first = path.iter().next().unwrap_or_default();
-                // Most machines have half of the table; asking for the rest one by one costs more than the list.
-                if names.binary_search_by(|name| name.as_os_str().cmp(first)).is_ok() {
-                    wanted.push((path.to_path_buf(), Known::ByName));
-                }
-            }
+        if pattern.ends_with('*') {
+            let found = names.iter().filter(|name| stands_for(pattern, name.as_bytes()));
+            wanted.extend(found.map(|name| (PathBuf::from(name), Known::ByPattern)));
+        } else {
+            wanted.push((PathBuf::from(pattern), Known::ByName));
         }
     }
     wanted
@@ -195,42 +210,38 @@ fn wanted(table: &[&str], names: &[PathBuf]) -> Vec<(PathBuf, Known)> {
 
 /// Adds how one path appears: nothing when it is missing, or not for everybody to read.
 fn show(path: &Path, known: Known, liveness: Liveness, parts: &mut Vec<Part>) -> Result<(), Error> {
-    // Opening tells a link from the rest, and saves a look before each of the many files that are read.
-    let (opened, resolved) = match open(path) {
-        Err(Errno::LOOP) => match fs::canonicalize(path) {
-            Ok(resolved) if PROGRAMS.iter().any(|tree| resolved.starts_with(tree)) => {
+    let Some(mut status) = look(path)? else { return Ok(()) };
+    let mut resolved = path.to_path_buf();
+    if status.is_symlink() {
+        match fs::canonicalize(path) {
+            Ok(target) if PROGRAMS.iter().any(|tree| target.starts_with(tree)) => {
                 parts.push(Part {
-                    path: path.to_path_buf(),
-                    appearance: Appearance::Link(resolved),
+                    path: resolved,
+                    appearance: Appearance::Link(target),
                 });
                 return Ok(());
             }
-            Ok(resolved) => (open(&resolved), resolved),
+            Ok(target) => {
+                let Some(found) = look(&target)? else { return Ok(()) };
+                (status, resolved) = (found, target);
+            }
             // A dangling link is as good as nothing.
             Err(_) => return Ok(()),
-        },
-        opened => (opened, path.to_path_buf()),
-    };
-    let file = match opened {
-        Ok(file) => fs::File::from(file),
-        // What this user may not read, not everybody may.
-        Err(Errno::NOENT | Errno::ACCESS | Errno::LOOP | Errno::NXIO) => return Ok(()),
-        Err(errno) => return Err(Error::file("open", &resolved)(errno.into())),
-    };
+        }
+    }
+    if !readable_by_everybody(&status) {
+        return Ok(());
+    }
     let mut add = |appearance| {
         parts.push(Part {
             path: path.to_path_buf(),
             appearance,
         })
     };
-    let status = file.metadata().map_err(Error::file("look at", &resolved))?;
-    if !readable_by_everybody(&status) {
-        return Ok(());
-    }
     if status.is_dir() {
         let mut copied = Vec::new();
         // One mount shows as much as many copies, and costs as much as one.
-        if known == Known::ByName || better_mounted(&resolved).unwrap_or(false) {
+        if known == Known::ByName || better_mounted(&resolved, &mut { COPY_ENTRIES }).unwrap_or(false) {
             add(Appearance::Mounted {
                 source: resolved,
                 directory: true,
@@ -250,12 +261,26 @@ fn show(path: &Path, known: Known, liveness: Liveness, parts: &mut Vec<Part>) ->
                 directory: false,
             });
         } else {
-            add(Appearance::Copied(
-                read(file, &status).map_err(Error::file("read", &resolved))?,
-            ));
+            let file = fs::File::from(open(&resolved).map_err(|errno| Error::file("open", &resolved)(errno.into()))?);
+            let status = file.metadata().map_err(Error::file("look at", &resolved))?;
+            if status.is_file() && readable_by_everybody(&status) {
+                add(Appearance::Copied(
+                    read(file, &status).map_err(Error::file("read", &resolved))?,
+                ));
+            }
         }
     }
     Ok(())
+}
+
+/// What stands at a path; nothing where this user may not look, since then not everybody may.
+fn look(path: &Path) -> Result<Option<Metadata>, Error> {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    match fs::symlink_metadata(path) {
+        Ok(status) => Ok(Some(status)),
+        Err(error) if matches!(error.kind(), NotFound | PermissionDenied | NotADirectory) => Ok(None),
+        Err(error) => Err(Error::file("look at", path)(error)),
+    }
 }
 
 /// Opens what is there, but no link and nothing to wait for.
@@ -264,16 +289,19 @@ fn open(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, flags, rustix::fs::Mode::empty())
 }
 
-/// Whether a directory is better mounted than copied: it is large, or holds only files and links that are for everybody
-/// to read. What is large is known by its count alone, without a look at each entry.
-fn better_mounted(directory: &Path) -> io::Result<bool> {
+/// Whether a directory is better mounted than copied: it is large, or everything in it is for everybody to read. What is
+/// large is known by its count alone, without a look at each entry.
+fn better_mounted(directory: &Path, left: &mut usize) -> io::Result<bool> {
     let entries = entries(directory)?;
-    if entries.len() > COPY_ENTRIES {
-        return Ok(true);
-    }
+    *left = match left.checked_sub(entries.len()) {
+        Some(left) => left,
+        None => return Ok(true),
+    };
     for entry in entries {
         let kind = entry.file_type()?;
-        let plain = kind.is_symlink() || (kind.is_file() && readable_by_everybody(&entry.metadata()?));
+        let plain = kind.is_symlink()
+            || ((kind.is_file() || kind.is_dir()) && readable_by_everybody(&entry.metadata()?))
+                && (!kind.is_dir() || better_mounted(&entry.path(), left)?);
         if !plain {
             return Ok(false);
         }

@@ -1,10 +1,11 @@
 //! Tests of `machine`, on the machine it runs on.
 
 use super::*;
+use rstest::rstest;
 
 #[test]
 fn secrets_of_etc_are_not_among_the_parts() {
-    let parts = parts(&Network::Host).unwrap();
+    let parts = parts(&Network::Host, Liveness::Prepared).unwrap();
     let shown = |path: &str| parts.iter().any(|part| Path::new(path).starts_with(&part.path));
     for secret in [
         "/etc/shadow",
@@ -66,14 +67,41 @@ fn a_directory_of_the_table_is_mounted_without_a_look_inside() {
 
 #[test]
 fn a_pattern_stands_for_every_ending() {
-    let names = ["jav", "java", "java-17", "python3", "x"].map(PathBuf::from);
+    let base = tempfile::tempdir().unwrap();
+    for name in ["jav", "java-17", "java", "python3", "x"] {
+        fs::write(base.path().join(name), "").unwrap();
+    }
+    let table = ["java*", "missing", "x/y"];
+    let names = names(base.path(), &table).unwrap();
     assert_eq!(
-        wanted(&["java*", "missing", "x/y"], &names),
+        wanted(&table, &names),
         [
             ("java", Known::ByPattern),
             ("java-17", Known::ByPattern),
+            ("missing", Known::ByName),
             ("x/y", Known::ByName)
         ]
         .map(|(path, known)| (PathBuf::from(path), known))
     );
+}
+
+#[rstest]
+#[case::everything_for_everybody(&[("directory/deep/file", 0o644), ("directory/file", 0o644)], true)]
+#[case::one_file_for_its_owner(&[("directory/deep/file", 0o600), ("directory/file", 0o644)], false)]
+fn a_directory_is_mounted_where_nothing_in_it_is_for_its_owner_alone(
+    #[case] files: &[(&str, u32)],
+    #[case] mounted: bool,
+) {
+    let base = tempfile::tempdir().unwrap();
+    for (name, mode) in files {
+        let path = base.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(*mode)).unwrap();
+    }
+    for directory in ["directory/deep", "directory"] {
+        fs::set_permissions(base.path().join(directory), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let directory = base.path().join("directory");
+    assert_eq!(better_mounted(&directory, &mut 32).unwrap(), mounted);
 }

@@ -2,7 +2,7 @@
 //! made once in the host, of the very files that were checked; the private places are directories of the host.
 //! What only a mount can do (hold a name in place, cover a path) is refused here, or told to whoever looks afterwards.
 
-use crate::machine::{self, Appearance};
+use crate::machine::{self, Appearance, Liveness};
 use crate::paths::{Granted, Kind, Presence};
 use crate::points::Places;
 use crate::policy::{Mode, Network};
@@ -45,7 +45,7 @@ impl Plain<'_> {
     /// Adds the rules to `rights`, and makes the ruleset of them.
     pub(crate) fn ruleset(self, rights: &mut Rights) -> Result<(Descriptor, Open), Error> {
         let mut visible = Vec::new();
-        for part in machine::parts(self.network)? {
+        for part in machine::parts(self.network, Liveness::Prepared)? {
             let right = match part.appearance {
                 // It leads to what is allowed by itself.
                 Appearance::Link(_) => continue,
