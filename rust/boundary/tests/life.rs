@@ -194,7 +194,7 @@ fn many_commands_at_once_leave_no_process_mount_or_file() {
     let holding = processes.filter_map(|process| {
         // One that ended meanwhile holds nothing.
         let mounts = fs::read(process.path().join("mountinfo")).unwrap_or_default();
-        String::from_utf8_lossy(&mounts)
+        coder_digest::display_bytes(&mounts)
             .contains(&base)
             .then(|| process.file_name())
     });
