@@ -72,7 +72,7 @@ class Attempt:
     # Sets of layers without which it succeeds.
     without: tuple[tuple[str, ...], ...] = ()
     # The least level that holds it: below, what stops it is not there.
-    least: str = "landlock"
+    least: str = "namespaces"
     # Whether full access holds it too.
     full: bool = False
 
