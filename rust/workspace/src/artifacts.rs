@@ -10,7 +10,7 @@ use crate::snapshot::{Kind, Snapshot, by_component};
 use crate::{Error, Observer};
 use coder_digest::{BytePath, Digest, json};
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 /// The manifest's schema.
 pub const MANIFEST_SCHEMA: &str = "openagents.coder.task-artifacts.v1";
@@ -97,7 +97,7 @@ pub struct RetainedArtifacts {
 
 /// The paths the repository ignores; a directory stands for all below it.
 #[derive(Debug, Clone, Default)]
-pub struct IgnoredPaths(HashSet<BytePath>);
+pub struct IgnoredPaths(BTreeSet<Vec<u8>>);
 
 impl IgnoredPaths {
     /// Whether `path` is ignored, or lies below what is.
@@ -106,7 +106,8 @@ impl IgnoredPaths {
         let ends = (bytes.iter().enumerate()).filter_map(|(index, byte)| (*byte == b'/').then_some(index));
         ends.chain([bytes.len()])
             .filter_map(|end| bytes.get(..end))
-            .any(|prefix| self.0.contains(&BytePath::new(prefix)))
+            // Looked up as it lies there: an agent may nest thousands deep, and copies of every beginning took minutes.
+            .any(|prefix| self.0.contains(prefix))
     }
 }
 
@@ -114,8 +115,8 @@ impl FromIterator<BytePath> for IgnoredPaths {
     /// From relative paths; a directory may be written with a final `/`.
     fn from_iter<I: IntoIterator<Item = BytePath>>(paths: I) -> Self {
         let bare = |path: BytePath| match path.as_bytes().strip_suffix(b"/") {
-            Some(stripped) => BytePath::new(stripped),
-            None => path,
+            Some(stripped) => stripped.to_vec(),
+            None => path.as_bytes().to_vec(),
         };
         Self(paths.into_iter().map(bare).collect())
     }
