@@ -54,8 +54,14 @@ fn a_store_that_was_put_away_is_looked_at_and_takes_nothing() {
         .task(&["correct", "task-1", "--prompt", "Other.", "--reason", "why"])
         .run()
         .refused(1);
-    assert_eq!(code, "io");
-    assert!(message.contains("Read-only file system"), "{message}");
+    let store = world.path("tasks");
+    assert_eq!(
+        (code.as_str(), message),
+        (
+            "read_only",
+            format!("the store {} can only be looked at: nothing can be written there", store.display())
+        )
+    );
 }
 
 /// Records that still lie in the log need an index beside it, which nobody can make here.

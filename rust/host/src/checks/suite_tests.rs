@@ -3,7 +3,8 @@ use crate::requirements::{CANDIDATE, Requirements};
 use crate::testing::{World, clock};
 use rstest::rstest;
 use serde_json::{Value, json};
-use std::os::unix::fs::symlink;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 /// A suite whose files are where the fields say.
 pub(crate) struct Laid {
@@ -24,6 +25,7 @@ impl Laid {
     /// Writes manifest and program, and returns the requirements that pin them.
     pub(crate) fn write(&self, world: &World) -> Requirements {
         let program = world.write(&self.program, "#!/bin/sh\n");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let reads: Vec<_> = self.reads.iter().map(|name| world.path(name)).collect();
         let manifest = json!({
             "v": 1, "slug": "judge", "transport": "subprocess",
