@@ -59,7 +59,10 @@ fn a_store_that_was_put_away_is_looked_at_and_takes_nothing() {
         (code.as_str(), message),
         (
             "read_only",
-            format!("the store {} can only be looked at: nothing can be written there", store.display())
+            format!(
+                "the store {} can only be looked at: nothing can be written there",
+                store.display()
+            )
         )
     );
 }
