@@ -196,7 +196,10 @@ impl Store {
         self.answer(py, |store| Ok(store.restore(&task_id.0)?))
     }
 
-    #[pyo3(signature = (*, dry_run = false, older_than = Age::DAY))]
+    #[pyo3(
+        signature = (*, dry_run = false, older_than = Age::DAY),
+        text_signature = "($self, *, dry_run=False, older_than=86400.0)"
+    )]
     fn gc<'py>(&self, py: Python<'py>, dry_run: bool, older_than: Age) -> PyResult<Bound<'py, PyAny>> {
         let sweep = match dry_run {
             true => Sweep::DryRun,
