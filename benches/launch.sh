@@ -2,8 +2,9 @@
 # What the boundary adds to a command: `microcoder exec -- true` less the start of the same program and of a bare `true`,
 # whole processes, preparing included, beside Debian's bubblewrap with the same namespaces and the same paths shown. What
 # a bare `true` costs a small process is what it adds to a shell. Full access is no measure: it asks the login shell for
-# its environment and has a guard of its own. The forms take turns, so that a busy machine slows all alike. Prints a table,
-# writes it to benches/results/launch.md, and exits 1 when the boundary misses its bar.
+# its environment and has a guard of its own. What `exec` does besides (its arguments, the directory, the report) counts
+# as the boundary's, about a millisecond, so the figure is an upper bound. The forms take turns, so that a busy machine
+# slows all alike. Prints a table, writes it to benches/results/launch.md, and exits 1 when the boundary misses its bar.
 # Usage: benches/launch.sh [RUNS]
 # Needs: cargo, python3, bubblewrap. As root the loop runs at real-time priority, so that other work disturbs it less.
 set -euo pipefail
