@@ -338,6 +338,7 @@ fn root_keeps_its_power_over_files_and_users_and_an_ordinary_user_has_none() {
 #[test]
 fn disks_are_not_there_to_be_written() {
     if !is_root() {
+        println!("skipped: only root could write to a disk");
         return;
     }
     let guarded = Guarded::new();
