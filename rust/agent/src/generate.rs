@@ -119,6 +119,20 @@ pub struct Generated {
     pub uncounted_attempts: u32,
 }
 
+impl Generated {
+    /// A call that has not sent anything and, if it never does, ends in `failure`: free, and of no known tokens.
+    pub fn unsent(failure: GenerationFailure) -> Self {
+        Self {
+            reply: Err(failure),
+            model: None,
+            tokens: Tokens::UNKNOWN,
+            cost: Cost::FREE,
+            attempts: 0,
+            uncounted_attempts: 0,
+        }
+    }
+}
+
 /// Answers prompts.
 pub trait Generate {
     /// Answers one prompt; returns when the reply is whole, failed, or the run was stopped.

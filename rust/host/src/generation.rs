@@ -7,8 +7,7 @@ use crate::keeper::Keeper;
 use crate::progress::{Progress, Watch};
 use crate::recorder::Recorder;
 use coder_agent::{
-    CapacityKind, CapacityRefusal, Cost, Generate, Generated, GenerationFailure, GenerationRequest, HostFault,
-    ResetOrigin, Tokens,
+    CapacityKind, CapacityRefusal, Generate, Generated, GenerationFailure, GenerationRequest, HostFault, ResetOrigin,
 };
 use coder_digest::{Clock, Digest};
 use coder_failover::{
@@ -153,7 +152,7 @@ impl<'a> Recording<'a> {
     /// Asks one route; its request is an effect of its own.
     fn ask(&mut self, place: usize, request: &GenerationRequest<'_>) -> Generated {
         let Some(Ready { route, client, .. }) = self.routes.get_mut(place) else {
-            return without_attempt(GenerationFailure::HostFault(HostFault(format!(
+            return Generated::unsent(GenerationFailure::HostFault(HostFault(format!(
                 "there is no route {place}"
             ))));
         };
@@ -169,7 +168,7 @@ impl<'a> Recording<'a> {
         let recorder = self.keeper.recorder().clone();
         let intent = match recorder.intend("The model is asked.", EffectKind::Generation, arguments) {
             Ok(intent) => intent,
-            Err(fault) => return without_attempt(GenerationFailure::HostFault(fault)),
+            Err(fault) => return Generated::unsent(GenerationFailure::HostFault(fault)),
         };
         let cancel = &self.cancel;
         let generated = client.call(request, &mut self.keeper, &|| cancel.is_cancelled());
@@ -291,7 +290,7 @@ impl<'a> Recording<'a> {
 
 impl Generate for Recording<'_> {
     fn generate(&mut self, request: &GenerationRequest<'_>) -> Generated {
-        let mut total = without_attempt(GenerationFailure::Cancelled);
+        let mut total = Generated::unsent(GenerationFailure::Cancelled);
         let mut tried = BTreeSet::new();
         let mut refused: Option<Refused> = None;
         self.refresh();
@@ -332,17 +331,6 @@ fn added(total: Generated, last: Generated) -> Generated {
         cost: total.cost.plus(last.cost),
         attempts: total.attempts.saturating_add(last.attempts),
         uncounted_attempts: total.uncounted_attempts.saturating_add(last.uncounted_attempts),
-    }
-}
-
-fn without_attempt(failure: GenerationFailure) -> Generated {
-    Generated {
-        reply: Err(failure),
-        model: None,
-        tokens: Tokens::UNKNOWN,
-        cost: Cost::FREE,
-        attempts: 0,
-        uncounted_attempts: 0,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::client::{Client, wrong_model};
 use crate::config::ClaudeConfig;
 use crate::http::{account, failure};
 use crate::refusal::shorten;
-use coder_agent::{Cost, Generated, GenerationFailure, GenerationRequest, HostFault, Tokens};
+use coder_agent::{Generated, GenerationFailure, GenerationRequest, HostFault};
 use coder_digest::{Clock, Digest, display_bytes};
 use coder_process::{Cancel, Command, Ending, Event, Flow, Output, Reason, Stdin, Stream, Window};
 use std::path::Path;
@@ -310,14 +310,7 @@ impl Client for Claude {
         attempts: &mut dyn Attempts,
         cancelled: &dyn Fn() -> bool,
     ) -> Generated {
-        let mut generated = Generated {
-            reply: Err(GenerationFailure::Cancelled),
-            model: None,
-            tokens: Tokens::UNKNOWN,
-            cost: Cost::FREE,
-            attempts: 0,
-            uncounted_attempts: 0,
-        };
+        let mut generated = Generated::unsent(GenerationFailure::Cancelled);
         self.cut(request);
         loop {
             let number = generated.attempts.saturating_add(1);

@@ -11,7 +11,7 @@ use crate::exchange::Exchange;
 use crate::prices::LIST_PRICES;
 use crate::received::Received;
 use crate::transport::http_client;
-use coder_agent::{CapacityKind, Cost, Generated, GenerationFailure, GenerationRequest, HostFault, Tokens};
+use coder_agent::{CapacityKind, Cost, Generated, GenerationFailure, GenerationRequest, HostFault};
 use coder_digest::{Clock, Digest};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -236,14 +236,7 @@ impl<D: Dialect> Http<D> {
         attempts: &mut dyn Attempts,
         cancelled: &dyn Fn() -> bool,
     ) -> Generated {
-        let mut generated = Generated {
-            reply: Err(GenerationFailure::Cancelled),
-            model: None,
-            tokens: Tokens::UNKNOWN,
-            cost: Cost::FREE,
-            attempts: 0,
-            uncounted_attempts: 0,
-        };
+        let mut generated = Generated::unsent(GenerationFailure::Cancelled);
         self.cut(request);
         let mut waits = self.settings.retry_waits.clone().into_iter();
         loop {
